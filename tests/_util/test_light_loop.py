@@ -65,7 +65,7 @@ class Log(list[str]):
 
 
 class Step:
-    """A coroutine of random steps. Nothing in it depends on the speed of the machine: delays are none or an hour."""
+    """A coroutine of random steps. Its delays are zero or an hour, whatever the speed of the machine."""
 
     def __init__(self, rng: random.Random, depth: int) -> None:
         self.kind = rng.choice(["sleep", "fail", "gather", "quiet gather", "limit", "race", "lock", "cancel", "shield"])

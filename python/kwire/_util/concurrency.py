@@ -1,4 +1,4 @@
-"""Concurrency in the event loop that runs: that of asyncio, or a `LightLoop`, which starts faster.
+"""Concurrency for the event loop that is running: asyncio or a `LightLoop`, which starts faster.
 
 Coroutines that use this module instead of asyncio run in both. asyncio is imported with the first call outside of a
 light loop. The types are those of asyncio; the objects of a light loop have the methods that are used here.
@@ -6,9 +6,10 @@ light loop. The types are those of asyncio; the objects of a light loop have the
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kwire._util.light_loop import Semaphore, Timeout, running_light_loop
+from kwire._util.light_loop import Semaphore, TimeLimit, running_light_loop
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,7 +68,7 @@ def timeout_after(seconds: float | None) -> AbstractAsyncContextManager[object]:
     """Return a context manager that raises TimeoutError after some seconds; None for no limit."""
     light = running_light_loop()
     if light is not None:
-        return Timeout(light, None if seconds is None else light.time() + seconds)
+        return TimeLimit(light, None if seconds is None else light.time() + seconds)
     import asyncio
 
     return asyncio.timeout(seconds)
@@ -77,7 +78,7 @@ def timeout_at(at: float | None) -> AbstractAsyncContextManager[object]:
     """Return a context manager that raises TimeoutError at a time of the loop; None for no limit."""
     light = running_light_loop()
     if light is not None:
-        return Timeout(light, at)
+        return TimeLimit(light, at)
     import asyncio
 
     return asyncio.timeout_at(at)
@@ -173,8 +174,41 @@ async def start_stream(
         assert tls is None, "a connection with TLS runs in asyncio"
         light.start_stream(sock, callbacks)
         return
-    from kwire._util.asyncio_stream import StreamProtocol
-
+    protocol_class = _stream_protocol()
     await running_loop().create_connection(
-        lambda: StreamProtocol(callbacks), sock=sock, ssl=tls, server_hostname=server_name
+        lambda: protocol_class(callbacks), sock=sock, ssl=tls, server_hostname=server_name
     )
+
+
+@cache
+def _stream_protocol() -> Callable[[StreamCallbacks], asyncio.BaseProtocol]:
+    """Return the class that forwards the callbacks of asyncio. Its base class is not imported before."""
+    import asyncio
+
+    class StreamProtocol(asyncio.BufferedProtocol):
+        def __init__(self, callbacks: StreamCallbacks) -> None:
+            self._callbacks = callbacks
+            # Called for each piece of a large response, so without another lookup.
+            self._buffer = callbacks.buffer
+            self._on_updated = callbacks.on_updated
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self._callbacks.on_made(transport)
+
+        def get_buffer(self, sizehint: int) -> memoryview:
+            del sizehint  # always -1
+            return self._buffer()
+
+        def buffer_updated(self, nbytes: int) -> None:
+            self._on_updated(nbytes)
+
+        def pause_writing(self) -> None:
+            self._callbacks.on_paused()
+
+        def resume_writing(self) -> None:
+            self._callbacks.on_resumed()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._callbacks.on_lost(exc)
+
+    return StreamProtocol

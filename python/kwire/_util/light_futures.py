@@ -204,8 +204,7 @@ class Gathering(Future[list[Any]]):
     def cancel(self) -> bool:
         if self._is_done:
             return False
-        # A list, not a generator: all children are canceled.
-        self._is_cancel_requested = any([child.cancel() for child in self._children])  # noqa: C419
+        self._is_cancel_requested = any([child.cancel() for child in self._children])  # noqa: C419  # a generator would end with the first one
         return self._is_cancel_requested
 
     def _child_done(self, child: Future[Any]) -> None:

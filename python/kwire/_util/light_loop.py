@@ -23,7 +23,7 @@ from errno import EINPROGRESS, EWOULDBLOCK
 from heapq import heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from kwire._util.light_futures import CancelledError, Future, Gathering, Task
 from kwire._util.light_stream import Transport
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kwire._util.stream_callbacks import StreamCallbacks
 
-__all__ = ["LightLoop", "Semaphore", "Timeout", "running_light_loop"]
+__all__ = ["LightLoop", "Semaphore", "TimeLimit", "running_light_loop"]
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def _nothing() -> None:
     """Do nothing in place of a canceled call."""
 
 
-class Timeout:
+class TimeLimit:
     """A block that raises TimeoutError if it has not ended at a time of the loop."""
 
     def __init__(self, loop: LightLoop, at: float | None) -> None:
@@ -282,7 +282,9 @@ class LightLoop:
 
     def create_task(self, coroutine: Awaitable[T]) -> Future[T]:
         """Run a coroutine beside the others. A future is returned as it is."""
-        return coroutine if isinstance(coroutine, Future) else Task(self, coroutine)  # type: ignore[arg-type]
+        if isinstance(coroutine, Future):
+            return coroutine
+        return Task(self, cast("Coroutine[Any, Any, T]", coroutine))
 
     # Waiting
 
@@ -301,7 +303,7 @@ class LightLoop:
     async def wait_first(
         self, futures: Iterable[Future[T]], timeout: float | None = None
     ) -> tuple[set[Future[T]], set[Future[T]]]:
-        """Wait until one of the futures is done, and return those that are done and the others."""
+        """Wait until one of the futures is done, and return the futures that are done and the others."""
         futures = set(futures)
         if not any(future.done() for future in futures):
             waiter = self.create_future()

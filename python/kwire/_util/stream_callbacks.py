@@ -1,4 +1,4 @@
-"""What a byte stream calls, in each event loop."""
+"""Callbacks of a byte stream, in each event loop."""
 
 from __future__ import annotations
 

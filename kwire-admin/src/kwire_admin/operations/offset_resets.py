@@ -6,7 +6,6 @@ the verb refuses an offset outside of the log, and the script takes the nearer e
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from enum import Enum
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from kwire._util.concurrency import gather
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec, TopicPartition
 from kwire_admin.operations.parameters import Conflict, InvalidArgument, Syntax
@@ -130,9 +130,7 @@ async def plan_offsets(
     """
     requested = {partition: _requested(target, partition, committed) for partition in partitions}
     specs = [EARLIEST, LATEST, *([target] if isinstance(target, OffsetSpec) else [])]
-    starts, ends, *at_target = await asyncio.gather(
-        *(admin.list_offsets(dict.fromkeys(partitions, spec)) for spec in specs)
-    )
+    starts, ends, *at_target = await gather(*(admin.list_offsets(dict.fromkeys(partitions, spec)) for spec in specs))
     plan: dict[TopicPartition, PlannedOffset | AdminError] = {}
     for partition in partitions:
         start, end = starts[partition], ends[partition]

@@ -41,6 +41,7 @@ __all__ = [
     "find_verb",
     "kwire_tools",
     "names_of",
+    "needs_asyncio",
     "noun_aliases",
     "noun_help",
     "nouns",
@@ -111,6 +112,11 @@ def noun_aliases(noun: str) -> tuple[str, ...]:
     listed: tuple[str, ...] = getattr(_noun_package(noun), "ALIASES", ())
     singular = noun.removesuffix("s")
     return listed if singular == noun else (singular, *listed)
+
+
+def needs_asyncio(noun: str) -> bool:
+    """Return whether the verbs of a noun run in asyncio only: NEEDS_ASYNCIO of its package."""
+    return getattr(_noun_package(noun), "NEEDS_ASYNCIO", False)
 
 
 @cache

@@ -64,8 +64,6 @@ class Tries(Generic[R]):
 
     async def answer(self) -> Answer[R]:
         """Return the first answer. Raises the errors of `locate` and `send`."""
-        from random import uniform  # its import takes as long as a request
-
         now = running_loop().time
         pause = FIRST_PAUSE
         try:
@@ -79,6 +77,8 @@ class Tries(Generic[R]):
                         if answer is not None:
                             return answer
                     if done:  # failed, refused, or not located: try again after a pause
+                        from random import uniform  # its import takes as long as a request
+
                         next_at = min(next_at, now() + pause * uniform(0.5, 1.5))
                         pause = min(2 * pause, LONGEST_PAUSE)
                     elif not self._may_start_another():

@@ -9,11 +9,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from kwire._util.concurrency import sleep
 from kwire.errors import KwireError
 from kwire_admin.operations.cluster_document.differences import (
     DocumentAction,
@@ -306,7 +306,7 @@ async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[Docum
             return
         if monotonic() > deadline:
             raise TimedOut(rows, f"all changes are made, but {missing[0]} is not reported within {run.wait:g} s")
-        await asyncio.sleep(PAUSE_S)
+        await sleep(PAUSE_S)
 
 
 def _row(difference: DocumentDifference, status: str, reason: str = "") -> DocumentChange:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from kwire._util.concurrency import gather
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigType, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
@@ -112,8 +112,8 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         if section in sections
     ]
     # A section that the cluster lacks is recorded, and is not an error; one that it refuses to show is.
-    stored, cluster, topics, quotas, users, acls = await asyncio.gather(
-        asyncio.gather(*configs),
+    stored, cluster, topics, quotas, users, acls = await gather(
+        gather(*configs),
         admin.describe_cluster(),
         read(Section.TOPICS, _topics(admin, Section.TOPICS in sections), {}),
         read(Section.QUOTAS, _quotas(admin, Section.QUOTAS in sections), {}),

@@ -7,9 +7,9 @@ it knows, the quorum as it reaches it, and its log directories.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kwire._util.concurrency import gather, timeout_after
 from kwire.client.admin import AdminError, NotSupported
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -87,7 +87,7 @@ async def ask_all_brokers(admin: AdminClient) -> Sources:
     while rest := [endpoint for endpoint in _named(admin, clusters) if endpoint not in clusters | faults]:
         for endpoint, answer in zip(
             rest,
-            await asyncio.gather(*(_cluster(admin, endpoint, seconds) for endpoint in rest)),
+            await gather(*(_cluster(admin, endpoint, seconds) for endpoint in rest)),
             strict=True,
         ):
             if isinstance(answer, Exception):
@@ -103,9 +103,7 @@ async def ask_all_brokers(admin: AdminClient) -> Sources:
             addresses.setdefault(broker.id, set()).add(Endpoint(broker.host, broker.port))
     ids = {endpoint: broker for broker, endpoints in addresses.items() for endpoint in endpoints}
     registering = in_time(_registered(admin), seconds)
-    registered, *details = await asyncio.gather(
-        registering, *(_details(admin, endpoint, seconds) for endpoint in clusters)
-    )
+    registered, *details = await gather(registering, *(_details(admin, endpoint, seconds) for endpoint in clusters))
     answers = {
         endpoint: AnsweringBroker(ids.get(endpoint), clusters[endpoint], quorum, log_dirs)
         for endpoint, (quorum, log_dirs) in zip(clusters, details, strict=True)
@@ -188,7 +186,7 @@ async def _log_dirs(admin: AdminClient, endpoint: Endpoint, seconds: float) -> l
 async def in_time(result: Awaitable[T], seconds: float) -> T | Exception:
     """Return a result, or the error of the cluster in place of it: a silent broker is an answer of a health check."""
     try:
-        async with asyncio.timeout(seconds):
+        async with timeout_after(seconds):
             return await result
     except (KwireError, NotSupported) as error:
         return error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.concurrency import gather
 from kwire._util.properties import parse_properties
 from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, decode_text
@@ -163,7 +163,7 @@ async def _shadowed_by(
         ]
 
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
-    return tuple(shadowed for of_broker in await asyncio.gather(*map(ask, brokers)) for shadowed in of_broker)
+    return tuple(shadowed for of_broker in await gather(*map(ask, brokers)) for shadowed in of_broker)
 
 
 async def unknown_deletion(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> str | None:

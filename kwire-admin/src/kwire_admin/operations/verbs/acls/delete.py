@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
+from kwire._util.concurrency import gather
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminError, PatternType
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -47,7 +47,7 @@ async def delete(
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
     if filters == [AclBindingFilter()] and not all:  # a second barrier, for callers that do not check the choice
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
-    matching = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
+    matching = sorted(frozenset[AclBinding]().union(*await gather(*map(run.admin.describe_acls, filters))))
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
     planned = [acl_change(acl, "would be deleted") for acl in matching]

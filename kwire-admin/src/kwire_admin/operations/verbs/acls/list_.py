@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
+from kwire._util.concurrency import gather
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
@@ -39,5 +39,5 @@ async def list_(
 ) -> Rows[AclBinding]:
     """List ACLs."""
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
-    answers = await asyncio.gather(*map(run.admin.describe_acls, filters))
+    answers = await gather(*map(run.admin.describe_acls, filters))
     return [*sorted(frozenset().union(*answers))]

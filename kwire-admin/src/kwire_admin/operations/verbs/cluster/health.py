@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kwire._util.concurrency import gather
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
 from kwire.errors import KwireError
 from kwire.protocol.errors import Timeout
@@ -59,7 +59,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
         *log_dir_problems(sources),
     ]
     seconds = admin.router.timeout * SILENT_SHARE
-    hidden, marked, adding, (min_isrs, unknown) = await asyncio.gather(
+    hidden, marked, adding, (min_isrs, unknown) = await gather(
         in_time(explain_if_hidden(run, len(topics), "topics"), seconds),
         in_time(_marked_for_deletion(admin, sources), seconds),
         _adding(admin, topics, seconds),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
+from kwire._util.concurrency import sleep
 from kwire._util.readable import bar
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
@@ -79,7 +79,7 @@ async def status(
     # Two samples give the rate; nodes of kwire have no logs to measure.
     if adding and run.admin.dialect == "kafka":
         before = await read_progress(run.admin, adding)
-        await asyncio.sleep(sample)
+        await sleep(sample)
         now = await read_progress(run.admin, adding)
     folder = await runs_of(run, journal)
     newest = newest_run(folder)
