@@ -30,3 +30,14 @@ def test_backslash_in_a_folder_of_tables_is_refused() -> None:
     with pytest.raises(UnsupportedLocation, match="delta-rs takes the backslash"):
         Location.parse("/data/back\\slash")
     assert Location.parse("/data/back\\slash", any_name=True).native == "/data/back\\slash"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "S3A", "abfss", "gs"])
+@pytest.mark.parametrize("rest", ["", "/", "//", "///", "bucket", "/bucket", "/bucket/folder", "///folder"])
+def test_uri_without_a_bucket_is_refused(scheme: str, rest: str) -> None:
+    with pytest.raises(UnsupportedLocation, match=f"expected {scheme}://BUCKET/FOLDER"):
+        Location.parse(f"{scheme}:{rest}")
+
+
+def test_hdfs_has_a_default_name_node() -> None:
+    assert Location.parse("hdfs:///data").native == "hdfs:///data"

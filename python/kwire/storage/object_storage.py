@@ -90,4 +90,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except (OSError, DeltaError) as error:
-        raise type(error)(" ".join(_CAUSE.sub(": ", str(error)).split())) from None
+        text = " ".join(_CAUSE.sub(": ", str(error)).split())
+        if "URL scheme is not allowed" in text:
+            text += ": AWS_ALLOW_HTTP=true allows an endpoint without TLS"
+        raise type(error)(text) from None

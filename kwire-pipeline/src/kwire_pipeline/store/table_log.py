@@ -72,7 +72,7 @@ def _parse_entry(version: int, text: bytes) -> LogEntry:
 
 
 class TableLog(NamedTuple):
-    """The log of a table. A process reads each commit once: it never changes.
+    """The log of a table. A process reads each commit once.
 
     Attributes:
         location: the folder of the table.
@@ -89,8 +89,9 @@ class TableLog(NamedTuple):
 
     def entry(self, version: int) -> LogEntry | None:
         """Return the commit of a version; None if the log does not have it any more."""
+        info = self.location.files().get_file_info(f"_delta_log/{version:020}.json")
         try:
-            return _remembered_entry(self, version)
+            return _remembered_entry(self, version, info.size, info.mtime_ns)
         except FileNotFoundError:
             return None
 
@@ -119,7 +120,8 @@ class TableLog(NamedTuple):
 
 
 @lru_cache(REMEMBERED_ENTRIES)
-def _remembered_entry(table_log: TableLog, version: int) -> LogEntry:
+def _remembered_entry(table_log: TableLog, version: int, size: int | None, written_at: int | None) -> LogEntry:
+    """Read a commit. Its size and time are in the key: a folder may be replaced by its backup, and then changed."""
     with table_log.location.files().open_input_stream(f"_delta_log/{version:020}.json") as stream:
         return _parse_entry(version, bytes(stream.read()))
 
