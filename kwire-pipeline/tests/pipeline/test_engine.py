@@ -223,3 +223,13 @@ def test_master_is_named_by_environment_or_configuration(tmp_path: Path, monkeyp
 
 def test_option_has_limit_of_library_as_default() -> None:
     assert pipeline_engine.IN_PROCESS_ROWS == engine.IN_PROCESS_ROWS
+
+
+def test_error_of_a_file_in_an_executor_is_told_plainly() -> None:
+    """A full disk or a read-only mount is no bug of kwire."""
+    reason = "[Errno 30] Failed to open local file '/mnt/x'. Detail: [errno 30] Read-only file system"
+    for kind in ("OSError", "PermissionError"):
+        text = f"An exception was thrown from the Python worker:\nTraceback\n  raise KeyError\n{kind}: {reason}\n"
+        assert pipeline_engine.file_error(text) == reason
+    assert pipeline_engine.file_error("Traceback\nValueError: [Errno 30]: no\n") == ""
+    assert pipeline_engine.file_error("JavaError: no [Errno 1] here") == ""

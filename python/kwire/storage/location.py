@@ -161,7 +161,7 @@ def _check_uri(given: str, rest: str) -> None:
         raise UnsupportedLocation(given, f"the name of a folder in a URI cannot contain {found!r}")
     if not re.match("//" if given.lower().startswith("hdfs:") else "//[^/]", rest):
         scheme = given.partition(":")[0]
-        raise UnsupportedLocation(given, f"expected {scheme}://BUCKET/FOLDER, with two slashes and the name of a bucket")
+        raise UnsupportedLocation(given, f"expected {scheme}://BUCKET/FOLDER, with two slashes and a bucket")
     names = rest.removeprefix("//").rstrip("/").split("/")
     if any(name in {"", ".", ".."} for name in names[1:]):
         raise UnsupportedLocation(given, "a folder in a URI needs a name between slashes, other than '.' and '..'")

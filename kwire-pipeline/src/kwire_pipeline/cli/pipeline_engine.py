@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -65,12 +66,28 @@ def engine_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator[SparkSession]:
-    """Run a session of Spark, which is stopped at the end."""
+    """Run a session of Spark, which is stopped at the end.
+
+    Raises:
+        OSError: an executor cannot read or write a file.
+    """
+    from pyspark.errors import PySparkException
+
     from kwire_pipeline.session import get_session
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
     spark = get_session(master)
     try:
         yield spark
+    except PySparkException as error:
+        if reason := file_error(str(error)):
+            raise OSError(reason) from error
+        raise
     finally:
         spark.stop()
+
+
+def file_error(text: str) -> str:
+    """Return the error of a file in the traceback of an executor, such as a full disk; empty if there is none."""
+    reasons = re.findall(r"^\s*\w+Error: (\[Errno \d+\] .*)$", text, re.MULTILINE)
+    return str(reasons[-1]) if reasons else ""

@@ -402,7 +402,9 @@ class SinkDelivery:
                 largest = max(largest, len(batch))
                 accept(batch)
         if was_divided:
-            self._batch_limit, self._clean = largest or limit, 0
+            # Without a success, the next round begins where this one ended: a limit of the rate may end each round
+            # before a batch is small enough.
+            self._batch_limit, self._clean = largest or self._batch_limit, 0
         elif (clean := self._clean + 1) >= CLEAN:
             self._batch_limit, self._clean = min(2 * limit, LARGEST_BATCH), 0
         else:

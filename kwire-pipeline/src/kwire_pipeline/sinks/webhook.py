@@ -317,7 +317,7 @@ class AlertmanagerSink(WebhookSink):
         began = self._clock()
         try:
             try:
-                self._post(self._alerts(notices), headers)
+                self._post_in_time(notices, headers)
             except SinkFailed as failure:
                 # A proxy that does not take the size of a single alert may say so by any status, or by none.
                 is_of_notice = failure.is_final or failure.may_have_arrived
@@ -326,7 +326,7 @@ class AlertmanagerSink(WebhookSink):
                 if len(self._short) >= SHORT_KEPT:
                     self._short.clear()
                 self._short.add(notices[0].id)
-                self._post(self._alerts(notices), headers)
+                self._post_in_time(notices, headers)
         except SinkFailed as failure:
             if failure.is_final or failure.may_have_arrived:
                 self._lost_s += self._clock() - began
@@ -341,6 +341,19 @@ class AlertmanagerSink(WebhookSink):
         # Slower at once, faster in time: a limit of the rate shows after a burst only.
         smoothed = self._seconds_per_alert + SMOOTHING * (spent - self._seconds_per_alert)
         self._seconds_per_alert = max(spent, smoothed)
+
+    def _post_in_time(self, notices: Sequence[IncidentNotice], headers: Mapping[str, str]) -> None:
+        """Post notices, and once more if they were refused while the clock of the receiver was unknown.
+
+        Alertmanager refuses an alert that begins in its future, and its answer is the first that says its time.
+        """
+        ahead = self._ahead
+        try:
+            self._post(self._alerts(notices), headers)
+        except SinkFailed as failure:
+            if not failure.is_final or abs(self._ahead - ahead) < SMALLEST_SKEW:
+                raise
+            self._post(self._alerts(notices), headers)
 
     def _alerts(self, notices: Sequence[IncidentNotice]) -> list[dict[str, Any]]:
         now = self._now() + self._ahead

@@ -122,6 +122,7 @@ class TableLog(NamedTuple):
 @lru_cache(REMEMBERED_ENTRIES)
 def _remembered_entry(table_log: TableLog, version: int, size: int | None, written_at: int | None) -> LogEntry:
     """Read a commit. Its size and time are in the key: a folder may be replaced by its backup, and then changed."""
+    del size, written_at
     with table_log.location.files().open_input_stream(f"_delta_log/{version:020}.json") as stream:
         return _parse_entry(version, bytes(stream.read()))
 

@@ -226,3 +226,43 @@ def test_open_there_is_open_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     rounds_of_repetition = 3 * 3 + 2
     assert receiver.posts - posts <= rounds_of_repetition * (12 + 3 * len(history.open_rows()))
     history.delivery.release()
+
+
+NO_LIMITS = {
+    "resolve_timeout": 300.0,
+    "delay": 0.01,
+    "delay_per_alert": 0.0,
+    "largest_body": math.inf,
+    "most_alerts": math.inf,
+    "requests_per_s": math.inf,
+    "refused_every": 0,
+    "skew": timedelta(0),
+}
+
+
+@pytest.mark.parametrize(
+    ("alerts", "limits"),
+    [
+        # Divisions of a batch use up the allowance before one is small enough.
+        (36, {"most_alerts": 1, "too_many": 422, "requests_per_s": 0.5, "asks_to_wait": False}),
+        # The first answer that says the time of the receiver is a refusal for good.
+        (1, {"largest_body": 900, "too_large": "lost", "skew": timedelta(hours=-1)}),
+    ],
+    ids=["number and rate", "size and clock"],
+)
+def test_receiver_with_two_limits_has_all_alerts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alerts: int, limits: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    history = History(tmp_path, random_times("two limits"))
+    vars(history.receiver).update(NO_LIMITS | limits)
+    history.delivery.sink = Sink(history.receiver, history.time)
+    for number in range(alerts):
+        row = incident(history.time.seconds) | {"incident_id": f"i{number:06}", "broker_id": number}
+        history.rows[row["incident_id"]] = row | {"cause": "x" * 2_000}
+
+    for _ in history.wait(2_000):
+        pass
+    for _ in history.wait(1_000):
+        assert history.received() == history.expected()
+    history.delivery.release()

@@ -97,6 +97,19 @@ def test_maintenance_of_ingests_by_others_keeps_commits(copies: Callable[[], Pat
             assert_whole(out, *NAMES)
 
 
+def test_folder_that_a_backup_replaced_is_read_again(copies: Callable[[], Path]) -> None:
+    """A process that lives longer than a folder must not take commits of the backup for those that it has read."""
+    out, backup = copies(), copies()
+    KEEPS_ROWS["properties"](f"{out}/{TABLE}")
+    assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
+    shutil.rmtree(out)
+    shutil.copytree(backup, out)
+    CHANGES_ROWS["DELETE"](f"{out}/{TABLE}")
+
+    assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
+    assert_whole(out, *NAMES)
+
+
 @pytest.mark.parametrize("names", [FEW_CHANGE_ROWS, pytest.param(CHANGES_ROWS, marks=pytest.mark.nightly)], ids=IDS)
 def test_change_of_rows_by_others_is_named_and_undone(
     copies: Callable[[], Path], caplog: pytest.LogCaptureFixture, subtests: pytest.Subtests, names: Iterable[str]
