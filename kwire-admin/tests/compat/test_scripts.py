@@ -165,7 +165,8 @@ def test_run_class_explains_unknown_classes(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == "USAGE: kafka-run-class classname [opts]\n"
 
 
-def test_no_class_belongs_to_two_scripts() -> None:
+def test_no_class_belongs_to_two_scripts_or_tools() -> None:
     classes = [cls for name in MODULES for cls in find_script(name).classes]
+    classes += [cls for tool in find_tools().tools.values() for cls in tool.replaces]
     assert len(classes) == len(set(classes))
-    assert any("kafka.tools.ConsumerOffsetChecker" in tool.replaces for tool in find_tools().tools.values())
+    assert {"kafka.tools.ConsumerOffsetChecker", "kafka.admin.CreateTopicCommand"} < {*classes}

@@ -57,12 +57,11 @@ async def test_get_offset_shell(cluster: KafkaCluster, topic: str) -> None:
     ]
     from_middle = ("--time", str(RECORDS[150].timestamp))
     assert await output("get-offset-shell", *brokers, "--topic", topic, *from_middle) == [
-        f"{topic}:0:150",
-        f"{topic}:1:",
+        f"{topic}:0:150"  # the other partition has no record as new
     ]
     unknown = await run("get-offset-shell", *brokers, "--topic", "nosuch")
     assert unknown.exit_status == 1
-    assert "nosuch" in str(unknown.error)
+    assert "Could not match any topic-partitions with the specified filters" in str(unknown.error)
 
 
 async def test_dump_log_segments_of_a_broker(cluster: KafkaCluster, topic: str) -> None:
@@ -196,15 +195,18 @@ async def test_consumer_groups(cluster: KafkaCluster, topic: str) -> None:
         (await admin.alter_group_offsets(topic, {TopicPartition(topic, 0): 100})).raise_first()
     assert topic in await output("consumer-groups", *brokers, "--list")
     described = await output("consumer-groups", *brokers, "--describe", "--group", topic)
-    assert [line.split() for line in described] == [
+    assert [line.split() for line in described if line] == [
+        f"Consumer group '{topic}' has no active members.".split(),
         ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"],
         [topic, topic, "0", "100", "300", "200", "-", "-", "-"],
     ]
     states = await output("consumer-groups", *brokers, "--describe", "--state", "--group", topic)
-    assert states[1].split() == [topic, "1", "-", "Empty", "0"]
-    assert await output("consumer-groups", *brokers, "--delete", "--group", topic) == [f"{topic}: deleted"]
+    assert states[-1].split()[-2:] == ["Empty", "0"]
+    deleted = f"Deletion of requested consumer groups ('{topic}') was successful."
+    assert await output("consumer-groups", *brokers, "--delete", "--group", topic) == [deleted]
     gone = await run("consumer-groups", *brokers, "--delete", "--group", topic)
-    assert gone.error == "consumer-groups: 1 of 1 groups were not deleted"
+    assert f"* Group '{topic}' could not be deleted" in gone.output
+    assert gone.exit_status == 1
     assert (await run("consumer-groups", *brokers, "--describe")).exit_status == 2
 
 

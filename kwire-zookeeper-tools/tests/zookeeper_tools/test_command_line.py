@@ -37,8 +37,8 @@ def test_command_is_chosen_by_the_first_word() -> None:
 @pytest.mark.parametrize(
     ("name", "words", "sentence"),
     [
-        ("configs", ["--describe"], "missing option '--entity-type'"),
-        ("configs", ["--entity-type", "a\nb"], "invalid value for '--entity-type': 'a"),
+        ("dump-log-segments", [], "missing option '--files'"),
+        ("update-offsets-in-zk", ["a\nb", "x", "y"], "invalid value for 'earliest|latest': 'a"),
         ("topics", ["--nosuch"], "no such option: --nosuch"),
         ("get-offset-shell", ["orders"], "got unexpected extra argument (orders)"),
     ],

@@ -83,6 +83,12 @@ class OptionValues:
         for name in filter(None, (option.name, option.same_as)):
             self.add(name, value)
 
+    def replace(self, name: str, values: Sequence[str]) -> None:
+        """Replace the values of an option; without values, it counts as not given."""
+        self._values.pop(name, None)
+        for value in values:
+            self.add(name, value)
+
     def get(self, name: str) -> str | None:
         """Return the last value of an option; None if it is not given."""
         return self._values[name][-1] if self._values.get(name) else None

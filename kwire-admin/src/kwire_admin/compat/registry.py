@@ -153,9 +153,9 @@ def run_class(arguments: Sequence[str], release: str | None = None) -> int:
         print("USAGE: kafka-run-class classname [opts]", file=sys.stderr)
         return 1
     name, *rest = arguments
-    for script in MODULES:
-        if name in find_script(script).classes:
-            return run_script(script, rest, release)
+    scripts = {main: script for script in MODULES for main in find_script(script).classes}
+    if name in scripts:
+        return run_script(scripts[name], rest, release)
     from kwire_admin.operations.registry import find_tools
 
     classes = sorted(replace for tool in find_tools().tools.values() for replace in tool.replaces)
@@ -164,7 +164,7 @@ def run_class(arguments: Sequence[str], release: str | None = None) -> int:
         return int(part("tool-runner", name)(tool, rest))
     from kwire._util.similar_names import similar
 
-    suggested = similar(name, tuple(classes))
+    suggested = similar(name, (*scripts, *classes))
     hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
     print(f"Error: kwire has nothing in place of the class {name}{hint}", file=sys.stderr)
     return 1

@@ -7,7 +7,7 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from kwire._util.json_document import parse_json_document
 from kwire._util.readable import printable_lines
@@ -74,19 +74,33 @@ class ScriptFailed(Exception):
         self.on_stdout = on_stdout
 
 
+class Caller(Protocol):
+    """The run of a tool that is a script (`kwire_zookeeper_tools.script_rows`): it has the cluster and takes the output."""
+
+    def write(self, text: str) -> None:
+        """Write output as it is."""
+
+    async def admin(self) -> AdminClient:
+        """Return a client, which the caller closes."""
+
+
 class ScriptRun:
     """One run of a script.
 
     Attributes:
         values: its arguments.
         release: the release with the options and the output that it follows with `--zookeeper`.
+        caller: the tool that runs it; None for a program of its own.
         opened: clients and sessions, which are closed at the end.
+        has_failures: True if something has failed although the exit code of Kafka's script is 0. A tool fails then.
     """
 
-    def __init__(self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER) -> None:
+    def __init__(self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER, caller: Caller | None = None) -> None:
         self.values = values
         self.release = release
+        self.caller = caller
         self.opened = AsyncExitStack()
+        self.has_failures = False
         self._admin: AdminClient | None = None
 
     def is_before(self, release: str) -> bool:
@@ -95,7 +109,10 @@ class ScriptRun:
 
     def print(self, line: str = "") -> None:
         """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
-        print(shown(line, sys.stdout))
+        if self.caller is not None:
+            self.caller.write(f"{line}\n")
+        else:
+            print(shown(line, sys.stdout))
 
     def print_columns(self, rows: Sequence[Sequence[object]]) -> None:
         """Print rows of equal length in columns that end with tabs, as `ToolsUtils.prettyPrintTable` of Kafka does."""
@@ -104,8 +121,11 @@ class ScriptRun:
             self.print("\t".join(f"{value!s:<{width}}" for value, width in zip(row, widths, strict=True)) + "\t")
 
     def warn(self, line: str) -> None:
-        """Print a line to stderr."""
-        print(shown(line, sys.stderr), file=sys.stderr)
+        """Print a line to stderr. A tool has one output."""
+        if self.caller is not None:
+            self.caller.write(f"{line}\n")
+        else:
+            print(shown(line, sys.stderr), file=sys.stderr)
 
     async def admin(self, timeout_ms: int | None = None) -> AdminClient:
         """Return a client of the cluster that `--bootstrap-server` names.
@@ -117,6 +137,8 @@ class ScriptRun:
             ConnectionFault: no broker responds.
             ScriptUsageError: the option is missing, or an address is invalid.
         """
+        if self.caller is not None:
+            self._admin = await self.caller.admin()
         if self._admin is None:
             from kwire.client.admin import AdminClient
 

@@ -11,10 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from kwire_admin.compat.registry import OLD_RELEASES
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+from kwire_cluster.local.local_cluster import LocalCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
 from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
-from tests.kafka.oracle.runs import compare_new, compare_old
+from tests.kafka.oracle.runs import OldCluster, compare_new, compare_old
 from tests.paths import ROOT
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ LONG_SESSIONS = {
 }
 """Configs with which the members of groups live through the run."""
 PAGE = ROOT / "docs" / "reference" / "scripts.md"
+NO_RECORDS = "nodes hold no records: both fail, in other words"
 KNOWN = {
     "kafka-preferred-replica-election --zookeeper {zookeeper} --path-to-json-file {files}/nosuch.json": (
         "kwire also prints the reason, on stderr"
@@ -36,8 +39,23 @@ KNOWN = {
         "kwire says that the regular expression is invalid"
     ),
     "kafka-configs": "0.9.0.1 has another first line of the usage",
+    (
+        "kafka-configs --zookeeper {zookeeper} --alter --entity-type topics --entity-name {topic} "
+        "--delete-config nonsense"
+    ): "0.9.0.1 accepts a config that topics do not have; kwire refuses it",
 }
 """Cases that differ from some release, with the reason."""
+KNOWN_ON_NODES = {
+    "kafka-run-class kafka.tools.GetOffsetShell --broker-list {bootstrap} --topic {topic} --time -1": NO_RECORDS,
+    (
+        "kafka-run-class kafka.tools.GetOffsetShell --broker-list {bootstrap} --topic {topic} --time -2 "
+        "--partitions 0,1 --offsets 1 --max-wait-ms 500"
+    ): NO_RECORDS,
+    "kafka-consumer-groups --zookeeper {zookeeper} --describe --group {group}": (
+        "Kafka's tool waits for the end of a log for ever; kwire prints the offsets, and that the end is unknown"
+    ),
+}
+"""Cases that differ on kwire's nodes in addition."""
 HEAD = """\
 # Options of Kafka's scripts
 
@@ -51,9 +69,9 @@ row has changed.
 - **Options** are named by the usage of the tool. *Without effect* are options that kwire accepts because old
   scripts pass them, and that have nothing to change here, such as a buffer size of Kafka's consumer.
 - **Invocations** ran against two equal clusters, one for Kafka's tool and one for kwire's script: of Kafka 3.9.1 for
-  releases with ZooKeeper, and of 4.4.0 for 4.4.0. They are *equal* if all lines of stdout, the sentence of an error on
-  stderr, and the exit code are equal. Traces of Java are left out, times are not compared, and lists that come from a
-  set of Java are compared without their order.
+  releases with ZooKeeper, and of 4.4.0 for 4.4.0. Invocations with ZooKeeper also ran against two clusters of nodes.
+  They are *equal* if all lines of stdout, the sentence of an error on stderr, and the exit code are equal. Traces of
+  Java are left out, times are not compared, and lists that come from a set of Java are compared without their order.
 """
 
 
@@ -63,10 +81,12 @@ class OracleRun(NamedTuple):
     Attributes:
         options: the options of each script, by release and script.
         comparisons: the comparisons of invocations.
+        on_nodes: the comparisons of invocations with ZooKeeper on clusters of kwire's nodes.
     """
 
     options: dict[tuple[str, str], ScriptOptions]
     comparisons: list[Comparison]
+    on_nodes: list[Comparison]
 
 
 def run_oracle() -> OracleRun:
@@ -76,10 +96,21 @@ def run_oracle() -> OracleRun:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         options = {(release, name): found for release in CLASSES for name, found in script_options(tools, release)}
         with _two(Kafka39) as (theirs, ours):
-            comparisons = [*compare_old(tools, theirs, ours, folder)]
+            clusters = [OldCluster(cluster.bootstrap, cluster.zookeeper) for cluster in (theirs, ours)]
+            comparisons = [*compare_old(tools, *clusters, folder)]
+        on_nodes = compare_on_nodes(tools, folder)
         with _two(partial(Kafka44, config=LONG_SESSIONS)) as (theirs, ours):
             comparisons += compare_new(tools, theirs, ours, folder)
-        return OracleRun(options, comparisons)
+        return OracleRun(options, comparisons, on_nodes)
+
+
+def compare_on_nodes(tools: ReleaseTools, folder: Path) -> list[Comparison]:
+    """Run the cases of releases with ZooKeeper on two clusters of a node."""
+    with LocalCluster(nodes=1) as theirs, LocalCluster(nodes=1) as ours:
+        clusters = [
+            OldCluster(cluster.bootstrap, cluster.zookeeper.hosts, has_records=False) for cluster in (theirs, ours)
+        ]
+        return [*compare_old(tools, *clusters, folder)]
 
 
 @contextmanager
@@ -93,10 +124,16 @@ def _two(kind: Callable[[], C]) -> Iterator[tuple[C, C]]:
 
 
 def different(run: OracleRun) -> list[Comparison]:
-    """Return the invocations with other lines or another exit code that are not in KNOWN."""
+    """Return the invocations with other lines or another exit code that are not known to differ."""
     return [
         comparison for comparison in run.comparisons if not comparison.is_same and comparison.case.line not in KNOWN
-    ]
+    ] + different_on_nodes(run.on_nodes)
+
+
+def different_on_nodes(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the same for invocations on kwire's nodes."""
+    known = KNOWN | KNOWN_ON_NODES
+    return [comparison for comparison in comparisons if not comparison.is_same and comparison.case.line not in known]
 
 
 def page(run: OracleRun) -> str:
@@ -127,6 +164,13 @@ def page(run: OracleRun) -> str:
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += ["", "## Invocations that differ", "", *_differences(run.comparisons), ""]
+    by_release = Counter((comparison.case.release, comparison.is_same) for comparison in run.on_nodes)
+    counts = (
+        f"{by_release[release, True]} of {by_release[release, True] + by_release[release, False]} of {release}"
+        for release in OLD_RELEASES
+    )
+    lines += ["## On kwire's nodes", "", f"Equal are {', '.join(counts)}. These differ:", ""]
+    lines += [*_differences(run.on_nodes), ""]
     return "\n".join(lines)
 
 
@@ -153,7 +197,7 @@ def _differences(comparisons: Iterable[Comparison]) -> Iterable[str]:
         if not comparison.is_same:
             releases.setdefault(comparison.case.line, []).append(comparison.case.release)
     for line, found in releases.items():
-        yield f"- `{line}` ({', '.join(found)}): {KNOWN.get(line, 'unexpected')}."
+        yield f"- `{line}` ({', '.join(found)}): {(KNOWN | KNOWN_ON_NODES).get(line, 'unexpected')}."
 
 
 if __name__ == "__main__":

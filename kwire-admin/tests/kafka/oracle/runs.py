@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import confluent_kafka
 
@@ -22,7 +22,7 @@ from tests.kafka.oracle.releases import CLASSES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Kafka39, KafkaCluster
+    from kwire.testing.kafka import KafkaCluster
     from tests.kafka.oracle.release_tools import ReleaseTools
 
 HERE = Path(__file__).parent
@@ -41,14 +41,23 @@ def old_cases() -> list[Case]:
     ]
 
 
-def compare_old(tools: ReleaseTools, theirs: Kafka39, ours: Kafka39, folder: Path) -> Iterator[Comparison]:
+class OldCluster(NamedTuple):
+    """A cluster with ZooKeeper: of Kafka 3.9, or of kwire's nodes, which hold no records and no groups of brokers."""
+
+    bootstrap: str
+    zookeeper: str
+    has_records: bool = True
+
+
+def compare_old(tools: ReleaseTools, theirs: OldCluster, ours: OldCluster, folder: Path) -> Iterator[Comparison]:
     """Run each case of the old releases on two clusters, one for Kafka's tool and one for kwire's script."""
     topic = ""
     for case in old_cases():
         if topic != (topic := f"t{case.release.replace('.', '-')}"):
             _write_files(folder, topic)
             for cluster in (theirs, ours):
-                _create_internal_topics(cluster)
+                if cluster.has_records:
+                    _create_internal_topics(cluster)
                 asyncio.run(_add_group(cluster.zookeeper, f"g-{topic}", topic))
         yield _compare(tools, case, theirs, ours, folder, topic)
 
@@ -109,7 +118,9 @@ def prepare_brokers(bootstrap: str) -> None:
     asyncio.run(join_groups(bootstrap))
 
 
-def _compare(tools: ReleaseTools, case: Case, theirs: Kafka39, ours: Kafka39, folder: Path, topic: str) -> Comparison:
+def _compare(
+    tools: ReleaseTools, case: Case, theirs: OldCluster, ours: OldCluster, folder: Path, topic: str
+) -> Comparison:
     both = []
     for cluster in (theirs, ours):
         values = {"zookeeper": cluster.zookeeper, "bootstrap": cluster.bootstrap}
@@ -128,7 +139,7 @@ def _compare(tools: ReleaseTools, case: Case, theirs: Kafka39, ours: Kafka39, fo
     return Comparison(case, *both)
 
 
-def _create_internal_topics(cluster: Kafka39) -> None:
+def _create_internal_topics(cluster: OldCluster) -> None:
     """Make the brokers create the topic of offsets, as some tools do."""
     with BlockingAdminClient(cluster.bootstrap) as admin:
         eventually_sync(

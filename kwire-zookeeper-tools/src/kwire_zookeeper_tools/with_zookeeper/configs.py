@@ -15,8 +15,8 @@ from kwire_admin.compat.scripts.configs import (
     paired_names,
     quota_entity,
 )
+from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 from kwire_admin.reassignment.throttle import RATES
-from kwire_zookeeper_tools.with_zookeeper import tool_run
 from kwire_zookeeper_tools.with_zookeeper.entity_configs import change_entity, described_entities
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def _entities(run: ScriptRun) -> list[Entity]:
 async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
     from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
     from kwire.messages.kafka.error_codes import ErrorCode
+    from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
     added, deleted = added_configs(run.values), deleted_configs(run.values)
     if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
@@ -95,8 +96,13 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
             await _check_deleted(run, admin, resource, deleted)
             (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
     except AdminError as error:
-        unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        text = f'Topic "{entity.name}" does not exist.' if unknown else error.text
+        text = error.text
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            text = f'Topic "{entity.name}" does not exist.'
+        elif error.code == Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG:  # its text does not say which config it is
+            text = config_sentence(run, added) or text
+        elif entity.type == "brokers" and "unknown setting" in text:
+            text = f"requirement failed: Unknown Dynamic Configuration '{text.partition(':')[0]}'."
         command = "topic" if run.is_before("0.10.0.0") else "config"
         raise ScriptFailed(f"Error while executing {command} command {text}", on_stdout=True) from None
     if run.is_before("0.10.0.0"):
@@ -106,14 +112,24 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
 
 
 async def _check_deleted(run: ScriptRun, admin: AdminClient, resource: ConfigResource, names: list[str]) -> None:
-    """Raise ScriptFailed for a config that the resource cannot have, as Kafka's script does."""
-    from kwire_admin.operations.verbs.config_changes import unknown_deletion
+    """Raise ScriptFailed for a config that the resource does not have.
 
-    for name in names:
-        if await unknown_deletion(admin, resource, [name]):
-            command = "topic" if run.is_before("0.10.0.0") else "config"
-            reason = f'Error while executing {command} command Unknown configuration "{name}".'
-            raise ScriptFailed(reason, on_stdout=True)
+    Kafka 0.10 refuses a config that is not set; 0.9 accepted any name, also a misspelt one.
+    """
+    from kwire.client.admin import AdminError
+    from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
+
+    described = (await admin.describe_configs([resource]))[resource] if names else {}
+    if isinstance(described, AdminError):
+        return  # the change itself has a better error
+    if run.is_before("0.10.0.0"):
+        unknown = [name for name in names if name not in described and name not in TOPIC_SETTINGS]
+        if unknown:
+            raise ScriptFailed(f"Error while executing topic command {unknown_config(run, unknown[0])}", on_stdout=True)
+        return
+    unset = [name for name in names if name not in described or described[name].source not in DYNAMIC]
+    if unset:
+        raise ScriptFailed(f"Error while executing config command Invalid config(s): {','.join(unset)}", on_stdout=True)
 
 
 def _shown(names: Mapping[str, str | None]) -> str:

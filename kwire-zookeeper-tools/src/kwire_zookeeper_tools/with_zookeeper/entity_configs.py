@@ -16,7 +16,7 @@ from kwire_admin.reassignment.throttle import RATES
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kwire_admin.compat.script import ScriptRun
     from kwire_admin.compat.scripts.configs import Entity
@@ -33,7 +33,7 @@ HIDDEN = "[hidden]"
 
 
 async def change_entity(
-    run: ScriptRun, entities: Sequence[Entity], added: Mapping[str, str], deleted: Iterable[str]
+    run: ScriptRun, entities: Sequence[Entity], added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
     """Change configs of an entity.
 
@@ -49,6 +49,11 @@ async def change_entity(
             reason = f"requirement failed: Unknown Dynamic Configuration '{key}'."
             raise ScriptFailed(f"Error while executing config command {reason}", on_stdout=True)
     changes = {**added, **dict.fromkeys(deleted)}
+    [(_, before)] = await described_entities(run, entities)
+    unset = [key for key in deleted if key not in before]
+    if unset and not run.is_before("0.10.0.0"):
+        reason = f"Invalid config(s): {','.join(unset)}"
+        raise ScriptFailed(f"Error while executing config command {reason}", on_stdout=True)
     store = await tool_run(run).zookeeper()
     await change_config(store, _path(run, names), changes, author=None, node_id=-1)
     # In the form of Kafka's log, which scripts around the old tools skip.

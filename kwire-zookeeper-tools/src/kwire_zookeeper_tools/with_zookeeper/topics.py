@@ -10,20 +10,26 @@ from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION
-from kwire_zookeeper_tools.with_zookeeper import tool_run
+from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.client.admin import AdminClient, AdminError
+    from kwire.client.admin import AdminClient, AdminError, PartitionDescription, TopicDescription
+    from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
-    from kwire_zookeeper_tools.tool_run import ToolRun
 
 FILTERS = ("under-replicated-partitions", "unavailable-partitions", "topics-with-overrides")
 DEPRECATED = (
     "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future releases."
     "\n         Going forward, please use kafka-configs.sh for this functionality"
 )
+REPARTITIONED = (
+    "WARNING: If partitions are increased for a topic that has a key, the partition logic or ordering of the messages "
+    "will be affected"
+)
+WAIT_SECONDS = 30.0
+"""Time to wait until every broker reports a change."""
 UNKNOWN_CONFIG = re.compile(r"[Uu]nknown topic config(?: name:)? '?([^']*)'?")
 
 
@@ -36,27 +42,24 @@ async def run(run: ScriptRun) -> None:
     """
     from kwire.client.admin import AdminError
     from kwire_admin.operations.parameters import InvalidArgument
-    from kwire_zookeeper_tools.topic_command import describe_topics, is_unavailable, is_under_replicated, list_topics
 
     values = run.values
     _check(run)
-    tool = tool_run(run)
-    admin, topic = await tool.admin(), values.get("topic")
+    admin, topic = await tool_run(run).admin(), values.get("topic")
     try:
         if "list" in values:
-            await list_topics(tool, admin, topic)
+            await _list(run, admin, topic)
         elif "describe" in values:
-            filters = {"under-replicated-partitions": is_under_replicated, "unavailable-partitions": is_unavailable}
-            only = next((test for name, test in filters.items() if name in values), None)
-            overrides = "topics-with-overrides" in values
-            await describe_topics(tool, admin, topic, only=only, with_overrides_only=overrides, must_exist=False)
+            await _describe(run, admin, topic)
         elif "create" in values:
-            await _create(run, tool, admin, topic or "")
+            await _create(run, admin, topic or "")
         else:
-            await _change(run, tool, admin, topic or "")
+            await _change(run, admin, topic or "")
     except AdminError as error:
         brokers = len((await admin.describe_cluster()).brokers)
-        raise _failed(run, _sentence(run, topic or "", error, brokers)) from None
+        collides = error.kafka_code == ErrorCode.INVALID_TOPIC_EXCEPTION and "create" in values
+        existing = await admin.list_topics() if collides else []
+        raise _failed(run, _sentence(run, topic or "", error, brokers, existing)) from None
     except InvalidArgument as error:
         raise _failed(run, str(error)) from None
 
@@ -93,7 +96,7 @@ def _failed(run: ScriptRun, sentence: str) -> ScriptFailed:
     return ScriptFailed(f"Error while executing topic command{colon} {sentence}", on_stdout=True)
 
 
-def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int) -> str:
+def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int, existing: Sequence[str]) -> str:
     """Return the sentence of the release for an error, which newer brokers and nodes of kwire report in other words.
 
     Args:
@@ -101,10 +104,14 @@ def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int) -> st
         topic: the topic or the expression of the command line.
         error: the error.
         brokers: the number of live brokers.
+        existing: the topics with which the name may collide.
     """
+    quoted = f'"{topic}"' if run.is_before("0.10.0.0") else f"'{topic}'"
     if error.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS:
-        quoted = f'"{topic}"' if run.is_before("0.10.0.0") else f"'{topic}'"
         return f"Topic {quoted} already exists."
+    colliding = [name for name in existing if name.replace(".", "_") == topic.replace(".", "_")]
+    if colliding:
+        return f"Topic {quoted} collides with existing topics: {', '.join(colliding)}"
     if error.kafka_code == ErrorCode.INVALID_TOPIC_EXCEPTION and topic:
         return f"topic name {topic} is illegal, contains a character other than ASCII alphanumerics, '.', '_' and '-'"
     if error.kafka_code == ErrorCode.INVALID_PARTITIONS and "alter" in run.values:
@@ -114,20 +121,12 @@ def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int) -> st
         return f"replication factor: {factor} larger than available brokers: {brokers}"
     unknown = UNKNOWN_CONFIG.match(error.text)
     if error.code == Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG:  # its text does not say which config it is
-        from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
-
-        names = (config.partition("=")[0] for config in run.values.all("config"))
-        missing = next((name for name in names if name not in TOPIC_SETTINGS), None)
-        if missing is not None:
-            return _unknown_config(run, missing)
+        sentence = config_sentence(run, dict(config.partition("=")[::2] for config in run.values.all("config")))
+        if sentence is not None:
+            return sentence
     if unknown is not None:
-        return _unknown_config(run, unknown[1])
+        return unknown_config(run, unknown[1])
     return (error.text[:1].lower() + error.text[1:]).removesuffix(".")
-
-
-def _unknown_config(run: ScriptRun, name: str) -> str:
-    old = f'requirement failed: Unknown configuration "{name}".'
-    return old if run.is_before("0.10.0.0") else f"Unknown Log configuration {name}."
 
 
 async def _check_deleted(run: ScriptRun, admin: AdminClient, topic: str, names: Sequence[str]) -> None:
@@ -144,7 +143,7 @@ async def _check_deleted(run: ScriptRun, admin: AdminClient, topic: str, names: 
     known = {*TOPIC_SETTINGS, *(reported if isinstance(reported, dict) else ())}
     for name in names:
         if name not in known:
-            raise _failed(run, _unknown_config(run, name))
+            raise _failed(run, unknown_config(run, name))
 
 
 async def _check_increased(run: ScriptRun, admin: AdminClient, names: Sequence[str], partitions: int) -> None:
@@ -153,62 +152,164 @@ async def _check_increased(run: ScriptRun, admin: AdminClient, names: Sequence[s
     Raises:
         ScriptFailed: a topic has as many partitions, or more.
     """
-    from kwire_zookeeper_tools.topic_command import REPARTITIONED
-
     for topic in (await admin.describe_topics(names)).values():
         if len(getattr(topic, "partitions", ())) >= partitions:
             run.print(REPARTITIONED)
             raise _failed(run, "The number of partitions for a topic can only be increased")
 
 
-async def _create(run: ScriptRun, tool: ToolRun, admin: AdminClient, topic: str) -> None:
-    from kwire.client.admin import AdminError
-    from kwire_zookeeper_tools.topic_command import create_topic
+async def _matching_topics(admin: AdminClient, pattern: str | None) -> dict[str, TopicDescription]:
+    """Return the topics that an expression matches; all topics without one.
+
+    Raises:
+        InvalidArgument: the expression is invalid.
+        AdminError: a topic cannot be described.
+    """
+    from kwire_admin.operations.partitions import existing_topics
+    from kwire_admin.operations.topic_filter import TopicFilter
+
+    topics = TopicFilter(pattern or ".*")
+    return {name: topic for name, topic in (await existing_topics(admin)).items() if topics.accepts(name)}
+
+
+async def _list(run: ScriptRun, admin: AdminClient, pattern: str | None) -> None:
+    """Print the names of topics, and which of them are being deleted."""
+    from kwire.client.admin import NotSupported
+    from kwire_admin.operations.topic_filter import TopicFilter
+
+    try:
+        deleted = set(await admin.list_topics_marked_for_deletion())
+    except NotSupported:  # Kafka leaves them out
+        deleted = set()
+    names = {*await _matching_topics(admin, pattern), *filter(TopicFilter(pattern or ".*").accepts, deleted)}
+    for name in sorted(names):
+        run.print(f"{name} - marked for deletion" if name in deleted else name)
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, pattern: str | None) -> None:
+    """Print topics with their partitions. With a filter, only matching partitions are printed, without their topics."""
+    values = run.values
+    names = sorted(await _matching_topics(admin, pattern))
+    described = await admin.describe_topics(names, configs=True) if names else {}
+    filtered = "under-replicated-partitions" in values or "unavailable-partitions" in values
+    overrides_only = "topics-with-overrides" in values
+    for name, topic in described.items():
+        if isinstance(topic, Exception):
+            raise topic
+        # The user may see a topic, and not its configs.
+        configs = (
+            "-" if topic.configs is None else ",".join(f"{key}={topic.configs[key]}" for key in sorted(topic.configs))
+        )
+        factor = len(topic.partitions[0].replicas) if topic.partitions else 0
+        if not filtered and (configs or not overrides_only):
+            run.print(
+                f"Topic:{name}\tPartitionCount:{len(topic.partitions)}\tReplicationFactor:{factor}\tConfigs:{configs}"
+            )
+        for partition in topic.partitions if not overrides_only else ():
+            if _is_chosen(values, partition):
+                run.print(f"\tTopic: {name}\t{_partition_text(partition)}")
+
+
+def _is_chosen(values: OptionValues, partition: PartitionDescription) -> bool:
+    """Return whether the filters of the options let a partition pass."""
+    if "under-replicated-partitions" in values and len(partition.isr) >= len(partition.replicas):
+        return False
+    return "unavailable-partitions" not in values or partition.leader is None
+
+
+def _partition_text(partition: PartitionDescription) -> str:
+    leader = "none" if partition.leader is None else partition.leader
+    replicas, isr = (",".join(map(str, brokers)) for brokers in (partition.replicas, partition.isr))
+    return f"Partition: {partition.partition}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+
+
+async def _create(run: ScriptRun, admin: AdminClient, name: str) -> None:
+    """Create a topic, and wait until every broker reports it."""
+    from kwire.client.admin import AdminError, NewTopic
+    from kwire_admin.operations.parameters import parse_assignment, parse_configs
 
     values = run.values
-    if ("." in topic or "_" in topic) and not run.is_before("0.9.0.0"):
+    if ("." in name or "_" in name) and not run.is_before("0.9.0.0"):
         run.print(COLLISION)
+    assignment = parse_assignment(values.get("replica-assignment"))
+    topic = NewTopic(
+        partitions=None if assignment else values.number("partitions"),
+        replication_factor=None if assignment else values.number("replication-factor"),
+        assignment=assignment,
+        configs=parse_configs(values.all("config")),
+    )
     try:
-        await create_topic(
-            tool,
-            admin,
-            topic,
-            partitions=None if "replica-assignment" in values else values.number("partitions"),
-            replication_factor=None if "replica-assignment" in values else values.number("replication-factor"),
-            assignment=values.get("replica-assignment"),
-            configs=values.all("config"),
-        )
+        (await admin.create_topics({name: topic})).raise_first()
     except AdminError as error:
         if error.kafka_code != ErrorCode.TOPIC_ALREADY_EXISTS or "if-not-exists" not in values:
             raise
+        return
+    await admin.wait_until_created([name], timeout=WAIT_SECONDS)
+    run.print(f'Created topic "{name}".')
 
 
-async def _change(run: ScriptRun, tool: ToolRun, admin: AdminClient, pattern: str) -> None:
-    from kwire_zookeeper_tools.topic_command import alter_topics, delete_topics, matching_topics
+async def _change(run: ScriptRun, admin: AdminClient, pattern: str) -> None:
+    values = run.values
+    names = sorted(await _matching_topics(admin, pattern))
+    if not names and not run.is_before("0.9.0.0") and "if-exists" not in values:
+        hosts = values.get("zookeeper")
+        raise _failed(run, f"Topic {pattern} does not exist{f' on ZK path {hosts}' if hosts else ''}")
+    if "delete" in values:
+        await _delete(run, admin, names, pattern)
+    elif names:
+        await _alter(run, admin, names)
+
+
+async def _delete(run: ScriptRun, admin: AdminClient, names: Sequence[str], pattern: str) -> None:
+    """Delete topics one by one, and wait until no broker reports them."""
+    if not names and run.is_before("0.9.0.0"):
+        run.print(f"Topic {pattern} does not exist")
+    for name in names:
+        (await admin.delete_topics([name])).raise_first()
+        run.print(f"Topic {name} is marked for deletion.")
+        await admin.wait_until_deleted([name], timeout=WAIT_SECONDS)
+        run.print("Note: This will have no impact if delete.topic.enable is not set to true.")
+
+
+async def _alter(run: ScriptRun, admin: AdminClient, names: Sequence[str]) -> None:
+    """Change configs and the number of partitions of topics."""
+    from kwire.client.admin import TopicChange
+    from kwire_admin.operations.parameters import parse_configs
 
     values = run.values
-    names = sorted(await matching_topics(admin, pattern))
-    if not names and not run.is_before("0.9.0.0") and "if-exists" not in values:
-        raise _failed(run, f"Topic {pattern} does not exist on ZK path {values.get('zookeeper')}")
-    if "delete" in values:
-        if not names and run.is_before("0.9.0.0"):
-            run.print(f"Topic {pattern} does not exist")
-        for name in names:
-            await delete_topics(tool, admin, [name])
-            run.print("Note: This will have no impact if delete.topic.enable is not set to true.")
-        return
-    partitions, configs, deleted = values.number("partitions"), values.all("config"), values.all("delete-config")
-    if partitions is not None and names:
+    partitions, deleted = values.number("partitions"), values.all("delete-config")
+    configs = parse_configs(values.all("config"))
+    if partitions is not None:
         await _check_increased(run, admin, names, partitions)
-    if names and deleted:
-        await _check_deleted(run, admin, names[0], deleted)
-    if names and (configs or deleted) and not run.is_before("0.9.0.0"):
+    if (configs or deleted) and not run.is_before("0.9.0.0"):
         run.print(DEPRECATED)
-    if partitions is not None or configs or deleted:
-        assignment = values.get("replica-assignment")
-        await alter_topics(
-            tool, admin, names, partitions=partitions, assignment=assignment, configs=configs, deleted_configs=deleted
-        )
+    if deleted:
+        await _check_deleted(run, admin, names[0], deleted)
+    for name in names:
+        if configs or deleted:
+            change = TopicChange(set_configs=configs, delete_configs=tuple(deleted))
+            (await admin.alter_topics({name: change})).raise_first()
+            run.print(f'Updated config for topic "{name}".')
+        if partitions is not None:
+            await _add_partitions(run, admin, name, partitions)
+
+
+async def _add_partitions(run: ScriptRun, admin: AdminClient, name: str, total: int) -> None:
+    """Give a topic a new number of partitions. An assignment names all partitions, also the existing ones."""
+    from kwire.client.admin import TopicChange
+    from kwire_admin.operations.parameters import InvalidArgument, parse_assignment
+    from kwire_admin.operations.partitions import existing_topics
+
+    run.print(REPARTITIONED)
+    assigned = parse_assignment(run.values.get("replica-assignment"))
+    if assigned and len(assigned) != total:
+        raise InvalidArgument(f"the assignment has {len(assigned)} partitions, expected {total}")
+    existing = len((await existing_topics(admin, [name]))[name].partitions)
+    added = {index: brokers for index, brokers in assigned.items() if index >= existing}
+    change = TopicChange(assignment=added) if added else TopicChange(partitions=total)
+    (await admin.alter_topics({name: change})).raise_first()
+    await admin.wait_until_created({name: total}, timeout=WAIT_SECONDS)
+    run.print("Adding partitions succeeded!")
 
 
 script = Script(

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code
+from kwire.client.admin.backend import AdminSession
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kafka_topic_descriptions import described_topics, with_configs
@@ -102,7 +103,12 @@ class KafkaBackend:
         answer = await self._router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
         return answer.outcomes(((topic.name, topic) for topic in answer.response.topics), topics)
 
-    async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+    async def delete_topics(self, names: tuple[str, ...], *, validate_only: bool = False) -> Outcomes:
+        if validate_only:
+            described = await self.describe_topics(names, configs=False) if names else {}
+            return Outcomes(
+                {name: topic if isinstance(topic, AdminError) else None for name, topic in described.items()}
+            )
         from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
         request = DeleteTopicsRequest(
@@ -149,14 +155,26 @@ class KafkaBackend:
 
     # Partitions
 
-    async def reassign_partitions(self, targets: Targets, *, allow_replication_factor_change: bool = True) -> Outcomes:
+    async def reassign_partitions(
+        self, targets: Targets, *, allow_replication_factor_change: bool = True, validate_only: bool = False
+    ) -> Outcomes:
+        if validate_only:
+            from kwire.client.admin.reassignment_checks import check_targets
+
+            return await check_targets(AdminSession(self._router, self), targets)
         return await self._alter_reassignments(
             {topic: {index: tuple(ids) for index, ids in assignment.items()} for topic, assignment in targets.items()},
             repeatable=True,
             allow_replication_factor_change=allow_replication_factor_change,
         )
 
-    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+    async def cancel_reassignments(
+        self, partitions: Mapping[str, Sequence[int]], *, validate_only: bool = False
+    ) -> Outcomes:
+        if validate_only:
+            from kwire.client.admin.reassignment_checks import check_cancellations
+
+            return await check_cancellations(AdminSession(self._router, self), partitions)
         return await self._alter_reassignments(
             {topic: dict.fromkeys(ids) for topic, ids in partitions.items()}, repeatable=False
         )

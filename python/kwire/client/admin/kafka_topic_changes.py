@@ -174,7 +174,9 @@ class KafkaTopicChanges:
             pause = await back_off(pause)
 
     async def _reassign(self, targets: Targets, *, validate_only: bool) -> Outcomes:
-        """Start a reassignment. Kafka cannot validate one without starting it, so that a dry run ends before it."""
-        if validate_only or not any(targets.values()):
+        """Start a reassignment. Kafka cannot validate one without starting it, so that a dry run checks the targets."""
+        if not any(targets.values()):
             return Outcomes(dict.fromkeys(targets))
+        if validate_only:
+            return await self._backend.reassign_partitions(targets, validate_only=True)
         return await self._backend.reassign_partitions(targets)

@@ -159,25 +159,30 @@ class Kip4Backend:
         answer = await self._command(request, _first_error_code, repeatable=repeatable, validate_only=validate_only)
         return _outcomes(answer, lambda name, code: change_reason(code, topics[name], self._brokers()))
 
-    async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
+    async def delete_topics(self, names: tuple[str, ...], *, validate_only: bool = False) -> Outcomes:
         from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 
         request = DeleteTopicRequest_V2(topic_names=names)
-        return _outcomes(await self._router.command(request, error_code=_first_error_code))
+        return _outcomes(await self._command(request, _first_error_code, validate_only=validate_only))
 
-    async def reassign_partitions(self, targets: Targets, *, allow_replication_factor_change: bool = True) -> Outcomes:
+    async def reassign_partitions(
+        self, targets: Targets, *, allow_replication_factor_change: bool = True, validate_only: bool = False
+    ) -> Outcomes:
         if not allow_replication_factor_change:
             raise NotSupported("a fixed replication factor", "the drafts of KIP-4 have no field for it")
         from kwire.client.admin.kip4_reasons import reassignment_reason
         from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 
         request = ReassignPartitionsRequest(topics=_reassignments(targets))
-        answer = await self._router.command(request, error_code=_first_error_code)
+        answer = await self._command(request, _first_error_code, validate_only=validate_only)
         return _outcomes(answer, lambda name, code: reassignment_reason(code, targets[name], self._brokers()))
 
-    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+    async def cancel_reassignments(
+        self, partitions: Mapping[str, Sequence[int]], *, validate_only: bool = False
+    ) -> Outcomes:
         """Send an empty list of replicas for each partition."""
-        return await self.reassign_partitions({topic: dict.fromkeys(ids, ()) for topic, ids in partitions.items()})
+        canceled = {topic: dict.fromkeys(ids, ()) for topic, ids in partitions.items()}
+        return await self.reassign_partitions(canceled, validate_only=validate_only)
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
         from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest

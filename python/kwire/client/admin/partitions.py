@@ -34,7 +34,11 @@ PARTITIONS_PER_RESPONSE = 2000
 
 
 async def reassign_partitions(
-    admin: AdminSession, targets: Targets, *, allow_replication_factor_change: bool = True
+    admin: AdminSession,
+    targets: Targets,
+    *,
+    allow_replication_factor_change: bool = True,
+    validate_only: bool = False,
 ) -> Outcomes:
     """Move partitions to other brokers.
 
@@ -45,23 +49,27 @@ async def reassign_partitions(
     Args:
         targets: the new replicas by topic and partition, the preferred leader first.
         allow_replication_factor_change: false if the cluster must refuse other numbers of replicas (KIP-860).
+        validate_only: check the targets and move nothing. Kafka cannot do so, and then the client does.
 
     Raises:
         NotSupported: a cluster of the drafts' dialect cannot refuse them.
         EncodeError: Kafka before 4.1 cannot either.
     """
     return await admin.backend.reassign_partitions(
-        targets, allow_replication_factor_change=allow_replication_factor_change
+        targets, allow_replication_factor_change=allow_replication_factor_change, validate_only=validate_only
     )
 
 
-async def cancel_reassignments(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+async def cancel_reassignments(
+    admin: AdminSession, partitions: Mapping[str, Sequence[int]], *, validate_only: bool = False
+) -> Outcomes:
     """Cancel reassignments. Errors: 85 no reassignment is in progress.
 
     Args:
         partitions: partitions by topic.
+        validate_only: check that the partitions are moving, and cancel nothing.
     """
-    return await admin.backend.cancel_reassignments(partitions)
+    return await admin.backend.cancel_reassignments(partitions, validate_only=validate_only)
 
 
 async def list_reassignments(admin: AdminSession, targets: Targets | None = None) -> list[ReassignmentStatus]:

@@ -44,7 +44,7 @@ async def create_topics(
 
     Args:
         topics: the topics by name.
-        validate_only: check the request and create nothing. The drafts do not support it.
+        validate_only: check the request and create nothing.
 
     Raises:
         OutcomeUnknown: the response was lost. This applies to all commands that are not repeated.
@@ -67,18 +67,22 @@ async def alter_topics(
 
     Args:
         topics: the changes by topic.
-        validate_only: check the request and change nothing. The drafts do not support it, and Kafka cannot check
-            changes of replicas.
+        validate_only: check the request and change nothing. Kafka cannot check changes of replicas, so the client
+            checks them.
     """
     return await admin.backend.alter_topics(topics, validate_only=validate_only)
 
 
-async def delete_topics(admin: AdminSession, names: Iterable[str]) -> Outcomes:
+async def delete_topics(admin: AdminSession, names: Iterable[str], *, validate_only: bool = False) -> Outcomes:
     """Delete topics. The command is never repeated after a lost response.
 
     Errors of a topic: 3 unknown topic; 1012 the topic is named twice (drafts).
+
+    Args:
+        names: the topics.
+        validate_only: check that the topics exist, and delete nothing.
     """
-    return await admin.backend.delete_topics(strings_tuple(names))
+    return await admin.backend.delete_topics(strings_tuple(names), validate_only=validate_only)
 
 
 async def list_topics(admin: AdminSession) -> list[str]:

@@ -126,6 +126,7 @@ async def _describe(run: ScriptRun, admin: AdminClient) -> None:
         if isinstance(group, AdminError) or (
             group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
         ):
+            run.has_failures = True
             run.print(f"\nError: Consumer group '{name}' does not exist.")
             continue
         if not group.members:
@@ -228,6 +229,7 @@ async def _delete(run: ScriptRun, admin: AdminClient) -> None:
     if not outcomes.errors:
         run.print(f"Deletion of requested consumer groups ({_quoted(done)}) was successful.")
         return
+    run.has_failures = True
     run.print("\nError: Deletion of some consumer groups failed:")
     for name, error in outcomes.errors.items():
         java = "".join(word.title() for word in error.name.split("_"))
@@ -286,8 +288,6 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
 
 
 async def _reset(run: ScriptRun, admin: AdminClient) -> None:
-    import sys
-
     from kwire.client.admin import AdminError
 
     values = run.values
@@ -299,13 +299,14 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
     # Without either option Kafka warns and makes a dry run.
     if "execute" not in values and "dry-run" not in values:
-        print(NO_EXECUTE, file=sys.stderr)
+        run.warn(NO_EXECUTE)
     rows = []
     groups = await _groups(admin, values)
     described = await admin.describe_groups(groups)
     for group in groups:
         description = described[group]
         if not isinstance(description, AdminError) and description.state not in ("Empty", "Dead"):
+            run.has_failures = True
             run.print(
                 f"\nError: Assignments can only be reset if the group '{group}' is inactive, but the current state is "
                 f"{description.state}."
@@ -317,10 +318,12 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         rows += [(group, partition.topic, partition.partition, offset) for partition, offset in targets.items()]
     if "export" in values:
         import csv
+        import io
 
         one = len(values.all("group")) == 1
-        csv.writer(sys.stdout, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
-        run.print()
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
+        run.print(text.getvalue())
         return
     run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
     for group, topic, index, offset in rows:
@@ -421,6 +424,7 @@ async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
     outcomes = await admin.delete_group_offsets(group, partitions)
     what = ",".join(values.all("topic"))
     if outcomes.errors:
+        run.has_failures = True
         run.print("Encountered some partition level error, see the follow-up details:")
     else:
         run.print(f"Request succeed for deleting offsets with topic {what} group {group}")

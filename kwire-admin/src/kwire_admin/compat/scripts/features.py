@@ -42,11 +42,16 @@ async def _describe(run: ScriptRun) -> None:
     epoch = features.epoch if features.epoch >= 0 else "-"
     for name, supported in sorted(features.supported_features.items()):
         finalized = features.finalized_features.get(name)
+        highest = _level(name, 0 if finalized is None else finalized.max_version_level)
+        level = f"FinalizedVersionLevel: {highest}"
+        if admin.dialect == "kip4":  # as in KIP-584, whose finalized levels have a minimum
+            lowest = "-" if finalized is None else finalized.min_version_level
+            level = (
+                f"FinalizedMinVersionLevel: {lowest}\tFinalizedMaxVersionLevel: {'-' if finalized is None else highest}"
+            )
         run.print(
             f"Feature: {name}\tSupportedMinVersion: {_level(name, supported.min_version)}"
-            f"\tSupportedMaxVersion: {_level(name, supported.max_version)}"
-            f"\tFinalizedVersionLevel: {_level(name, 0 if finalized is None else finalized.max_version_level)}"
-            f"\tEpoch: {epoch}"
+            f"\tSupportedMaxVersion: {_level(name, supported.max_version)}\t{level}\tEpoch: {epoch}"
         )
 
 

@@ -55,6 +55,7 @@ async def run(run: ScriptRun) -> None:
     offsets = await admin.list_offsets(dict.fromkeys(led, spec))
     for partition in partitions:
         offset = offsets.get(partition)
+        run.has_failures |= offset is None or isinstance(offset, AdminError)
         if offset is None:
             run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {NO_LEADER}")
         elif isinstance(offset, AdminError):
