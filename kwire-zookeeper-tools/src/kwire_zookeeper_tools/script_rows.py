@@ -1,8 +1,8 @@
 """Tools that are Kafka's scripts under the names and options of Kafka 0.8: a table, and the run of a row.
 
-A script is implemented once, in `kwire_admin.compat`. A row says which script a tool runs, with which options by default, and
-how its own options are called in the script. Parser, help, documentation, and permissions on nodes derive from the
-options of the script, as those of other tools derive from their functions.
+A script is implemented once, in `kwire_admin.compat`. A row says which script a tool runs, with which options by
+default, and how its own options are called in the script. Parser, help, documentation, and permissions on nodes derive
+from the options of the script, as those of other tools derive from their functions.
 """
 
 from __future__ import annotations

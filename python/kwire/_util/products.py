@@ -4,7 +4,7 @@
 |---|---|
 | `kwire.commands` | a package; each of its modules is a command, the click command of the module's name |
 | `kwire.nouns` | a package; each package in it is a noun, and the modules in that are its verbs |
-| `kwire.tool_packages` | a package; each of its modules is a tool |
+| `kwire.tool_packages` | a package; each of its modules is a tool, and each value of its `ROWS` |
 | `kwire.tools` | a tool, by its name |
 | `kwire.parts` | a part of PARTS, by its name |
 

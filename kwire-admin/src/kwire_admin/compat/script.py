@@ -75,7 +75,7 @@ class ScriptFailed(Exception):
 
 
 class Caller(Protocol):
-    """The run of a tool that is a script (`kwire_zookeeper_tools.script_rows`): it has the cluster and takes the output."""
+    """The run of a tool that is a script, such as `create-topic`: it has the cluster, and takes the output."""
 
     def write(self, text: str) -> None:
         """Write output as it is."""

@@ -3,7 +3,7 @@
 | operations | files |
 |---|---|
 | verbs | the function of its name in `verbs/<noun>/<verb>.py`; the docstring of the package is the help of the noun |
-| tools | the function of its name in a module of a package of tools, or an entry point of the group `kwire.tools` |
+| tools | a function in a module of its name in a package of tools, or in its `ROWS`; an entry point of `kwire.tools` |
 
 Packages of nouns and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
 An entry point of a tool has the name of the tool:
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire._util.products import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
     from types import ModuleType
 
@@ -171,7 +171,14 @@ def _tool_packages() -> tuple[str, ...]:
 
 def kwire_tools() -> tuple[str, ...]:
     """Return the names of the tools of kwire in alphabetical order, without those of nodes."""
-    return tuple(sorted(name for package in _tool_packages() for name in _modules(package)))
+    return tuple(sorted(name for package in _tool_packages() for name in (*_modules(package), *_rows(package))))
+
+
+@cache
+def _rows(package: str) -> Mapping[str, Operation]:
+    """Return the tools of a package that are rows of a table: its `ROWS`, by name."""
+    rows: Mapping[str, Operation] = getattr(import_module(package), "ROWS", {})
+    return rows
 
 
 def tool_names() -> list[str]:
@@ -186,7 +193,7 @@ def find_tool(name: str) -> Operation | None:
         BrokenTool: the tool of a package cannot be imported, or is not a tool.
     """
     for package in _tool_packages():
-        tool = _find(package, name)
+        tool = _find(package, name) or _rows(package).get(name)
         if tool is not None:
             return tool
     return next((_load(point) for point in package_tools() if point.name == name), None)

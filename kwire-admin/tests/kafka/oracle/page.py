@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kwire_admin.compat.registry import OLD_RELEASES
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+from kwire_admin.compat.registry import OLD_RELEASES
 from kwire_cluster.local.local_cluster import LocalCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
 from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options

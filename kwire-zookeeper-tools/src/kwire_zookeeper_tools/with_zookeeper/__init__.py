@@ -1,6 +1,7 @@
 """Scripts that find the cluster in ZooKeeper, with the options, lines, and exit codes of Kafka 0.8.2.2 to 0.10.2.2.
 
-`ScriptRun.release` chooses among the lines of these releases. `tests/kafka/oracle` of kwire-admin compares them with Kafka's own.
+`ScriptRun.release` chooses among the lines of these releases. `tests/kafka/oracle` of kwire-admin compares them with
+Kafka's own.
 """
 
 from __future__ import annotations

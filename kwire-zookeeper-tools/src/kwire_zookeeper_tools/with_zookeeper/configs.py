@@ -15,8 +15,8 @@ from kwire_admin.compat.scripts.configs import (
     paired_names,
     quota_entity,
 )
-from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 from kwire_admin.reassignment.throttle import RATES
+from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 from kwire_zookeeper_tools.with_zookeeper.entity_configs import change_entity, described_entities
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from kwire_admin.operations.registry import GROUP, kwire_tools
+from kwire_admin.operations.registry import GROUP, kwire_tools, names_of
 from kwire_zookeeper_tools import BrokenTool, find_tool, find_tools, tool_names
+from kwire_zookeeper_tools.on_node import NODE_TOOLS
 from tests.docs.pages import DOCS
 from tests.for_rows import for_rows
 
@@ -69,7 +70,7 @@ def test_broken_tool_is_named_and_skipped(value: str, reason: str, monkeypatch: 
 def test_tool_of_a_package_does_not_replace_one_of_kwire(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("get-offset-shell", "status")  # the second one is a tool of nodes, which start nevertheless
     install(monkeypatch, **dict.fromkeys(names, "tests.zookeeper_tools.tools.scripted:greeting"))
-    assert {broken.name: broken.reason for broken in find_tools().broken} == dict.fromkeys(
+    assert {broken.name: broken.reason for broken in find_tools(reserved=names_of(NODE_TOOLS)).broken} == dict.fromkeys(
         names, "another tool has this name"
     )
     found = find_tool("get-offset-shell")

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.testing import FakeCluster
 from kwire_admin.compat.options import OptionValues
-from kwire_admin.operations import Environment, find_tool
 from kwire_admin.operations.command_line import danger_of_words, parse_words, usage
 from kwire_admin.operations.parameters import Danger
+from kwire_admin.operations.registry import find_tool
+from kwire_zookeeper_tools import Environment
 from kwire_zookeeper_tools.script_rows import SCRIPT_TOOLS
-from kwire.testing import FakeCluster
 from tests.zookeeper_tools.tools.running import output, run
 
 if TYPE_CHECKING:
