@@ -131,10 +131,10 @@ class ScriptTool(Operation):
         except ScriptUsageError as error:
             raise InvalidArgument(" ".join(str(error).split())) from None
         except ScriptFailed as error:
-            first, *rest = str(error).strip().splitlines() or [FAILED_AS_PRINTED]
+            first, *rest = str(error).strip().split("\n")
             for line in (first, *rest) if rest else ():
                 run.print(line)
-            raise ToolFailed(FAILED_AS_PRINTED if rest else first) from None
+            raise ToolFailed(FAILED_AS_PRINTED if rest or not first else first) from None
         if script_run.has_failures:
             raise ToolFailed(FAILED_AS_PRINTED)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from kwire.client.admin.errors import NotSupported
 from kwire_admin.operations.declaration import ToolFailed
 from kwire_admin.operations.parameters import InvalidArgument
 
@@ -36,11 +37,13 @@ class Environment:
         open_admin: opens a client of the cluster; None if there is none.
         open_zookeeper: opens a session with the ZooKeeper of the cluster; None if it is not known.
         folders: the folders that contain the files that the tool may use; None for all files.
+        is_dry_run: True to answer changes of the cluster as it would, and to make none.
     """
 
     open_admin: Callable[[], Awaitable[AdminClient]] | None = None
     open_zookeeper: Callable[[], Awaitable[Store]] | None = None
     folders: tuple[Path, ...] | None = None
+    is_dry_run: bool = False
 
 
 NO_CLUSTER = Environment()
@@ -81,8 +84,14 @@ class ToolRun:
 
         Raises:
             InvalidArgument: no ZooKeeper is known.
+            NotSupported: a dry run cannot know what the tool would write there.
             Unreachable: ZooKeeper does not answer.
         """
+        if self._environment.is_dry_run:
+            raise NotSupported("a dry run", "the tool works on ZooKeeper itself")
+        return await self._zookeeper()
+
+    async def _zookeeper(self) -> Store:
         if self._store is None:
             hosts = self._options.get("zookeeper")
             if hosts is not None:
@@ -128,6 +137,11 @@ class ToolRun:
         if self._admin is None:
             self._admin = await self._open_admin(client_id)
             self._opened.push_async_callback(self._admin.close)
+        if self._environment.is_dry_run:
+            from kwire_zookeeper_tools.dry_run_client import DryRunClient
+
+            validating: Any = DryRunClient(self._admin)
+            return cast("AdminClient", validating)
         return self._admin
 
     async def _open_admin(self, client_id: str) -> AdminClient:
@@ -137,7 +151,7 @@ class ToolRun:
         if bootstrap is not None:
             return await _connect(bootstrap, client_id=client_id)
         if self._options.get("zookeeper") is not None:
-            return await _connect(await _broker_addresses(await self.zookeeper()), client_id=client_id)
+            return await _connect(await _broker_addresses(await self._zookeeper()), client_id=client_id)
         if self._environment.open_admin is not None:
             return await self._environment.open_admin()
         raise InvalidArgument("name some brokers of the cluster: --bootstrap-server HOST:PORT")

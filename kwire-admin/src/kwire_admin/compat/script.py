@@ -74,7 +74,7 @@ class ScriptFailed(Exception):
         self.on_stdout = on_stdout
 
 
-class Caller(Protocol):
+class ScriptCaller(Protocol):
     """The run of a tool that is a script, such as `create-topic`: it has the cluster, and takes the output."""
 
     def write(self, text: str) -> None:
@@ -95,7 +95,9 @@ class ScriptRun:
         has_failures: True if something has failed although the exit code of Kafka's script is 0. A tool fails then.
     """
 
-    def __init__(self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER, caller: Caller | None = None) -> None:
+    def __init__(
+        self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER, caller: ScriptCaller | None = None
+    ) -> None:
         self.values = values
         self.release = release
         self.caller = caller

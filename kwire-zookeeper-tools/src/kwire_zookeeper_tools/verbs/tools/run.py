@@ -15,7 +15,7 @@ from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.node_ids import NODE, parse_node
 from kwire_zookeeper_tools.tool_run import Environment
-from kwire_zookeeper_tools.tool_runner import TIMED_OUT, USAGE, run_tool_words
+from kwire_zookeeper_tools.tool_runner import TIMED_OUT, USAGE, ToolRunResult, run_tool_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ class ToolOutput:
     Attributes:
         name: the name of the tool.
         broker: the node that was asked to run it; None for any node, and for a run here.
-        exit_status: 0 if the tool was successful; None in a dry run.
+        exit_status: 0 if the tool was successful; None if it was not run, in a dry run that cannot check it.
         output: printed text.
     """
 
@@ -87,6 +87,8 @@ async def run(
         raise NotFound(f"tool {tool} is not installed here: {suggested}")
     if declared is not None and here:
         check_words(declared, arguments)
+    if run.dry_run and declared is not None and here and danger_of_words(declared, arguments) > Danger.READS:
+        return await _validate(run, declared, arguments)
     if run.dry_run:
         where = "here" if here else "on a node, if it has the tool" if node is None else f"on node {node}, if it has it"
         return [ToolOutput(tool, node, None, f"{' '.join((tool, *arguments))} would be run {where}\n")]
@@ -104,19 +106,45 @@ def _find(name: str) -> Operation | None:
         raise InvalidArgument(str(error)) from error
 
 
-async def _run_here(run: Run, tool: Operation, arguments: list[str]) -> Rows[ToolOutput]:
-    if danger_of_words(tool, arguments) > Danger.READS:
-        run.interruption = f"Interrupted: {tool.name} was ended, and its output says what it has done."
-    environment = Environment(open_admin=run.admin.open_another if run.has_cluster else None)
-    result = await run_tool_words(tool, arguments, environment, run.write)
-    rows: Rows[ToolOutput] = [
-        ToolOutput(tool.name, None, result.exit_status, "" if run.write is not None else result.output)
-    ]
+async def _validate(run: Run, tool: Operation, arguments: list[str]) -> Rows[ToolOutput]:
+    """Run a tool with a client that only validates its changes. Its output and exit status are those of a real run.
+
+    Raises:
+        Failed, InvalidArgument: see `_run_here`.
+    """
+    output: list[str] = []
+    environment = Environment(open_admin=run.admin.open_another if run.has_cluster else None, is_dry_run=True)
+    result = await run_tool_words(tool, arguments, environment, output.append)
+    if result.error is not None and "a dry run is not supported" in result.error:
+        run.warn(f"{result.error}: nothing was checked.")
+        return [ToolOutput(tool.name, None, None, f"{' '.join((tool.name, *arguments))} would be run here\n")]
+    if run.write is not None:
+        run.write("".join(output))
+    run.note("dry run: nothing was changed, and the output is that of a real run")
+    return _rows(run, tool, result, "".join(output))
+
+
+def _rows(run: Run, tool: Operation, result: ToolRunResult, output: str) -> Rows[ToolOutput]:
+    """Return the row of a run.
+
+    Raises:
+        Failed: the tool has failed; TimedOut if it did not end in time.
+        InvalidArgument: the arguments are invalid.
+    """
+    rows: Rows[ToolOutput] = [ToolOutput(tool.name, None, result.exit_status, "" if run.write is not None else output)]
     if result.error is None:
         return rows
     if result.exit_status == USAGE:
         raise InvalidArgument(result.error)
     raise (TimedOut if result.exit_status == TIMED_OUT else Failed)(rows, result.error)
+
+
+async def _run_here(run: Run, tool: Operation, arguments: list[str]) -> Rows[ToolOutput]:
+    if danger_of_words(tool, arguments) > Danger.READS:
+        run.interruption = f"Interrupted: {tool.name} was ended, and its output says what it has done."
+    environment = Environment(open_admin=run.admin.open_another if run.has_cluster else None)
+    result = await run_tool_words(tool, arguments, environment, run.write)
+    return _rows(run, tool, result, result.output)
 
 
 async def _run_on_node(run: Run, tool: str, arguments: list[str], broker: int | None) -> Rows[ToolOutput]:

@@ -6,11 +6,10 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import Annotated
 
-from kwire.client.admin import AdminError, NotSupported, Outcomes, TopicDescription
-from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.client.admin import NotSupported, Outcomes
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.elections import refusal
+from kwire_admin.operations.elections import check_election
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import ItemChange, carry_out, changes
@@ -48,7 +47,7 @@ async def run(
     named = _by_topic(partitions)
     if unclean and run.admin.dialect == "kip4":
         raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
-    checked, unchanged = await _check(run, named, unclean=unclean)
+    checked, unchanged = await check_election(run.admin, named, unclean=unclean)
 
     async def send(accepted: list[str]) -> Outcomes:
         by_topic: dict[str, list[int]] = defaultdict(list)
@@ -83,25 +82,3 @@ def _by_topic(texts: list[str]) -> dict[str, list[int]] | None:
         if topic not in whole and index not in by_topic[topic]:
             by_topic[topic].append(index)
     return dict(by_topic) or None
-
-
-async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool) -> tuple[Outcomes, list[str]]:
-    """Return the errors that an election of partitions would have, and the partitions that need none."""
-    checked: dict[str, AdminError | None] = {}
-    unchanged: list[str] = []
-    live = {broker.id for broker in (await run.admin.describe_cluster()).brokers}
-    for name, topic in (await run.admin.describe_topics(named or ())).items():
-        if not isinstance(topic, TopicDescription):
-            checked[name] = topic
-            continue
-        by_index = {partition.partition: partition for partition in topic.partitions}
-        for index in (named and named[name]) or by_index:
-            item = f"{name}-{index}"
-            partition = by_index.get(index)
-            if partition is None:
-                checked[item] = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, item)
-            elif partition.leader is not None if unclean else partition.replicas[:1] == (partition.leader,):
-                unchanged.append(item)
-            else:
-                checked[item] = refusal(item, partition, live, unclean=unclean)
-    return Outcomes(checked), unchanged
