@@ -445,8 +445,7 @@ def _build_window(build: GoldBuild, window: Window) -> None:
         open_rows=states.where("valid_to is null"),
         full_rebuild=window.full_rebuild,
     )
-    oldest = window.start and window.incidents_since.get(window.start, window.start)
-    incidents.plan(build, window.start, window.as_of, results["signals"], oldest)
+    incidents.plan(build, window.start, window.as_of, results["signals"])
     if window.as_of is not None:
         state.keep(
             build,

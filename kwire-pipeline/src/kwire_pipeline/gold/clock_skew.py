@@ -60,7 +60,7 @@ from kwire_pipeline.in_process import f
 from kwire_pipeline.store.record import POLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -290,18 +290,24 @@ def _connected(measured: list[Difference]) -> list[dict[PollerClock, _Offset]]:
     # Differences of many changes first: a clock that has several is connected by the best one.
     remaining = sorted(measured, key=lambda difference: -difference.changes)
     while remaining:
-        group = {remaining[0].reference: _Offset(0, PROPAGATION)}
-        size = 0
-        while size < len(group):  # until no difference leads to another clock
-            size = len(group)
-            for reference, clock, skew, uncertainty, _ in remaining:
-                if reference in group and clock not in group:
-                    group[clock] = _Offset(group[reference].ahead + skew, uncertainty)
-                elif clock in group and reference not in group:
-                    group[reference] = _Offset(group[clock].ahead - skew, uncertainty)
+        group = _reachable(remaining[0].reference, remaining)
         remaining = [difference for difference in remaining if difference.reference not in group]
         groups.append(group)
     return groups
+
+
+def _reachable(first: PollerClock, measured: Sequence[Difference]) -> dict[PollerClock, _Offset]:
+    """Return the clocks that differences connect with the first one, and their offsets to it."""
+    group = {first: _Offset(0, PROPAGATION)}
+    size = 0
+    while size < len(group):  # until no difference leads to another clock
+        size = len(group)
+        for reference, clock, skew, uncertainty, _ in measured:
+            if reference in group and clock not in group:
+                group[clock] = _Offset(group[reference].ahead + skew, uncertainty)
+            elif clock in group and reference not in group:
+                group[reference] = _Offset(group[clock].ahead - skew, uncertainty)
+    return group
 
 
 def _skews(offsets: Mapping[PollerClock, _Offset], previous: Mapping[PollerClock, int]) -> dict[PollerClock, int]:

@@ -98,9 +98,7 @@ _RESULT = f"incident {_struct(f'{TABLE.ddl}, {FILED_AT} timestamp')}, summary {_
 """A row has one of the two."""
 
 
-def plan(
-    build: GoldBuild, start: datetime | None, as_of: datetime | None, new_signals: DataFrame, oldest: datetime | None
-) -> None:
+def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_signals: DataFrame) -> None:
     """Plan the table and the state of a window.
 
     Args:
@@ -108,18 +106,14 @@ def plan(
         start: the beginning of the window; None is the beginning of the history.
         as_of: the hour whose state is kept; None keeps none.
         new_signals: the signals of the window, with the column `FILED_AT`.
-        oldest: the oldest hour that a build from `start` on needs (`oldest_lasting`); None if `start` is None.
     """
     hour = f.date_trunc("hour", FILED_AT)
     rows = new_signals.withColumn(FILED_AT, hour if start is None else f.greatest(hour, f.lit(start)))
     stored: list[DataFile] = []
     kept: list[DataFile] = []
-    since = start
     if start is not None:
         summary = build.state_rows(STATE, start, ("cut", FILED_AT)).to_pylist()
-        # A state without summaries is of a version of kwire that read the signals since the oldest incident.
-        since = start if summary else oldest
-        first = min([since or start, *(row["cut"] for row in summary)])
+        first = min([start, *(row["cut"] for row in summary)])
         hours = {(f"{row[FILED_AT]:%Y-%m-%d}", row[FILED_AT].hour) for row in summary if row[FILED_AT] is not None}
         for file in build.files(TABLE.folder):
             is_continued = (file.partition["date"], int(file.partition["hour"])) in hours
@@ -133,7 +127,7 @@ def plan(
     rows = rows.withColumn("cut", f.lit(None).cast("timestamp")).withColumn("incident_id", f.lit(None).cast("string"))
     if start is not None:
         rows = rows.unionByName(build.state(STATE, start, SUMMARY))
-    task = DiagnosisTask(microseconds(since) or 0, microseconds(as_of))
+    task = DiagnosisTask(microseconds(start) or 0, microseconds(as_of))
     grouped = rows.groupBy("cluster_id").cogroup(build.filed(TABLE, stored).groupBy("cluster_id"))
     results = build.computed_once(grouped.applyInArrow(task.function(), _RESULT))
     build.replace(TABLE, results.where("incident IS NOT NULL").select("incident.*"), None, keep_equal=True, kept=kept)

@@ -143,39 +143,41 @@ def _signal(
 # Partitions
 
 
-def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
-    """Return appeared and vanished partitions by topic, with their time in microseconds as column `us`."""
-    # 1. A partition appears or vanishes if it was absent or of another topic before.
+def _changed_partitions(agreed: DataFrame, same_topic: Expression) -> DataFrame:
+    """Return a row for each partition that appears or vanishes: it was absent or of another topic before."""
     changed = agreed.where(~f.col("carried") & ~f.coalesce(same_topic, f.lit(False)))
-    appeared = changed.where("present").select(
-        "cluster_id",
-        f.lit(SignalKind.PARTITIONS_APPEARED.value).alias("kind"),
-        "reported_by",
-        "first_reported_at",
-        "topic",
+
+    def rows(present: str, kind: SignalKind, change: int, *columns: Expression) -> DataFrame:
+        fixed = (f.lit(kind.value).alias("kind"), f.lit(change).alias("change"), _hour_of_agreement())
+        reported = ("cluster_id", "reported_by", "first_reported_at", "topic")
+        return changed.where(present).select(*reported, *fixed, *columns)
+
+    appeared = rows(
+        "present",
+        SignalKind.PARTITIONS_APPEARED,
+        1,
         f.col("topic_id").alias("id"),
         f.col("was_known_id").alias("known_id"),
         f.col("was_known").alias("known"),
         f.col("partitions_before").alias("older"),
-        f.lit(1).alias("change"),
-        _hour_of_agreement(),
     )
-    vanished = changed.where("was_present").select(
-        "cluster_id",
-        f.lit(SignalKind.PARTITIONS_VANISHED.value).alias("kind"),
-        "reported_by",
-        "first_reported_at",
-        "topic",
+    vanished = rows(
+        "was_present",
+        SignalKind.PARTITIONS_VANISHED,
+        -1,
         f.col("was_topic_id").alias("id"),
         f.lit(None).cast("string").alias("known_id"),
         f.lit(False).alias("known"),
         f.col("was_partitions_before").alias("older"),
-        f.lit(-1).alias("change"),
-        _hour_of_agreement(),
     )
-    # 2. One signal for all partitions of a topic that one broker reported first at one time.
+    return appeared.unionByName(vanished)
+
+
+def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
+    """Return appeared and vanished partitions by topic, with their time in microseconds as column `us`."""
+    # 1. One signal for all partitions of a topic that one broker reported first at one time.
     summed = (
-        appeared.unionByName(vanished)
+        _changed_partitions(agreed, same_topic)
         .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "id", FILED_AT)
         .agg(
             f.count("*").cast("int").alias("partitions"),
@@ -185,7 +187,7 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             f.sum("change").alias("change"),
         )
     )
-    # 3. The number of partitions before the signal distinguishes a new topic from added partitions: the number before
+    # 2. The number of partitions before the signal distinguishes a new topic from added partitions: the number before
     #    the window (`older`), and the earlier signals of the window.
     of_topic = Window.partitionBy("cluster_id", "topic", "id").orderBy(
         FILED_AT, "first_reported_at", "kind", "reported_by"
