@@ -12,8 +12,7 @@ from typing import Any, cast
 import click
 
 import kwire
-from kwire.cli.program import command_names, short_help
-from kwire_admin.cli.program import program
+from kwire.cli.program import command_names, find_command, short_help
 from kwire_admin.operations import registry
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
@@ -27,7 +26,7 @@ each_command = for_rows("name", command_names())
 
 
 def command(name: str) -> click.Command:
-    found = program.get_command(click.Context(program), name)
+    found = find_command(name)
     assert found is not None
     return found
 
