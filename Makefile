@@ -89,8 +89,9 @@ soak: java setup ## run 1,000 random histories of a cluster with faults, and rea
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 kwire-cluster/tests/cluster kwire-pipeline/tests/pipeline/test_killed_pipeline.py kwire-pipeline/tests/pipeline/sinks/test_random_alerts.py kwire-pipeline/tests/pipeline/store/test_faults.py
 	KWIRE_SOAK=1000 $(BIN)/python -m pytest --timeout=0 kwire-pipeline/tests/pipeline/sinks/test_random_receivers.py
 
-coverage: java setup ## run the tests of the package and fail below the coverage in pyproject.toml
-	$(BIN)/python -m pytest $(OTHERS) --ignore=kwire-pipeline/tests/pipeline --ignore=kwire-pipeline/tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
+coverage: java setup ## run the tests of each product, and fail below its coverage (scripts/coverage_gates.py)
+	$(BIN)/python -m pytest $(OTHERS) -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=json:.coverage.json
+	$(BIN)/python -m scripts.coverage_gates .coverage.json
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
 	$(BIN)/python -m scripts.stubs

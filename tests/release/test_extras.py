@@ -14,7 +14,7 @@ import pytest
 from kwire.testing import FakeCluster
 from tests.http.server_process import ServerProcess
 from tests.installing import ROOT, empty_environment, install, run
-from tests.release.test_wheel import CLI, COMPILED, PURE, only
+from tests.release.test_wheel import COMPILED, PURE, only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,26 +24,25 @@ IMPORTS = {
     "capture": "import kwire.capture, pyarrow",
     "security": "import kwire.client.security.stores, cryptography",
     "records": "import kwire.records.reference.compression",
-    "kafka": "import confluent_kafka, kwire",
-    "zookeeper": "import kwire_cluster.zookeeper.kazoo_store",
-    "node": "import kwire_cluster.node.process",
+    "msk": "import kwire.client.security, botocore",
+    "kafka": "import confluent_kafka, kwire_pipeline.sinks.kafka_topic",
 }
-"""Extras for programs, with what they import; a command needs the extra `cli` as well."""
+"""Extras for programs, with what they import."""
 
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
+    "terminal": [("kwire", "messages"), ("kwire", "sniff", "--help"), ("kwire", "--help")],
     "cli": [
         ("kafka", "topics", "list"),
         ("kafka", "cluster", "health"),
         ("kafka", "reassign-partitions", "--help"),
         ("kafka", "reassign-partitions", "plan", "--help"),
-        ("kafka", "tools", "list"),
         ("kafka", "compat", "install", "--help"),
         ("kwire", "messages"),
-        ("kwire", "node", "--help"),
-        ("kwire", "cluster", "--help"),
     ],
-    "cli,reassign": [("kafka", "reassign-partitions", "plan", "--drain", "3", "--replication-factor", "2")],
-    "cli,report": [("kwire", "report", "--help")],
+    "node": [("kwire", "node", "--help"), ("kwire", "cluster", "--help")],
+    "zookeeper": [("kafka", "tools", "list"), ("kafka", "zookeeper", "--help"), ("kwire", "node", "--help")],
+    "reassign": [("kafka", "reassign-partitions", "plan", "--drain", "3", "--replication-factor", "2")],
+    "report": [("kwire", "report", "--help")],
 }
 """Extras of commands, with commands that the pages show."""
 
@@ -63,7 +62,7 @@ def cluster() -> Iterator[FakeCluster]:
 def installed(dist: Path, folder: Path, extras: str, wheel: str = COMPILED) -> Path:
     """Install a wheel of kwire with extras into an empty environment; return its folder of programs."""
     python = empty_environment(sys.executable, folder / "environment")
-    install(python, "--find-links", dist, f"{only(dist, wheel)}[{extras}]", only(dist, CLI))
+    install(python, "--find-links", dist, f"{only(dist, wheel)}[{extras}]")
     return python.parent
 
 
@@ -109,7 +108,7 @@ def test_server_of_an_extra_answers(extra: str, dist: Path, tmp_path: Path, clus
 @pytest.mark.timeout(600)
 def test_commands_without_the_engine_name_it(dist: Path, tmp_path: Path, cluster: FakeCluster) -> None:
     """Commands on the codec alone work; nodes and tools, which need its expressions of linear time, say so."""
-    programs = installed(dist, tmp_path, "cli", PURE)
+    programs = installed(dist, tmp_path, "zookeeper", PURE)
     environment = {"KWIRE_BOOTSTRAP": cluster.bootstrap, "HOME": str(tmp_path), "PYTHONWARNINGS": "ignore"}
 
     assert "orders" in run(programs / "kafka", "topics", "list", **environment)
