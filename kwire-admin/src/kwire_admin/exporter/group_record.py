@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire_admin.exporter.offset_history import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from kwire.client.admin.group_values import GroupDescription, GroupType
     from kwire_admin.exporter.topic_record import MonitoredTopic
@@ -48,9 +49,9 @@ class GroupTopic:
     """
 
     __slots__ = (
-        "_missing", "_reported_lags", "_source", "_written", "committed", "committed_sum", "group", "indexes",
-        "is_behind", "lag", "lag_seconds", "lag_seconds_max", "lag_sum", "name", "uncommitted", "unknown_lags",
-        "unread",
+        "_missing", "_reported_lags", "_source", "_unstarted", "_written", "committed", "committed_sum", "group",
+        "indexes", "is_behind", "lag", "lag_seconds", "lag_seconds_max", "lag_sum", "name", "uncommitted",
+        "unknown_lags", "unread",
     )  # fmt: skip
 
     def __init__(self, group: MonitoredGroup, name: str) -> None:
@@ -64,6 +65,7 @@ class GroupTopic:
         self.indexes: Sequence[int] = ()
         self.committed: Sequence[int] = ()
         self._reported_lags: Sequence[int] = ()
+        self._unstarted: AbstractSet[int] = frozenset()  # partitions that a share group has not begun to read
         self._written: Sequence[float] = ()
         self.lag: Sequence[int] = ()
         self.lag_seconds: Sequence[float] = ()
@@ -88,6 +90,11 @@ class GroupTopic:
         self.indexes = list(by_index)
         self.committed = [getattr(partition, field) for partition in by_index.values()]
         self._reported_lags = [partition.lag for partition in by_index.values()] if is_share else ()
+        self._unstarted = {
+            partition.partition_index
+            for partition in topic.partitions
+            if is_share and partition.error_code == 0 and partition.start_offset < 0 <= partition.partition_index
+        }
         if not is_first:
             self.group.commits += sum(
                 before.get(index) != offset for index, offset in zip(self.indexes, self.committed, strict=True)
@@ -98,6 +105,7 @@ class GroupTopic:
         """Drop the offsets: the group has none, or they are not known any more."""
         self._source = None
         self.indexes = self.committed = self._reported_lags = ()
+        self._unstarted = frozenset()
         self.unread.clear()
 
     def evaluate(self, topic: MonitoredTopic | None, *, with_ages: bool) -> None:
@@ -117,13 +125,13 @@ class GroupTopic:
         self.lag = lags
         known = lags if UNKNOWN not in lags else [lag for lag in lags if lag >= 0]
         self.committed_sum = sum(self.committed) if self.committed else UNKNOWN
-        self.lag_sum = sum(known) if known else UNKNOWN
-        self.is_behind = self.lag_sum > 0
         self._find_uncommitted(topic)
         self.unknown_lags = len(self.uncommitted)
         if topic is not None and UNKNOWN in lags:
             unknown = [index for index, lag in zip(self.indexes, lags, strict=True) if lag < 0]
             self.unknown_lags += sum(topic.position(index) is not None for index in unknown)
+        self.lag_sum = known_sum(known, unknown=self.unknown_lags)
+        self.is_behind = self.lag_sum > 0
         if not with_ages or topic is None:
             self._written = [UNKNOWN] * len(lags)
         elif not self.is_behind:
@@ -148,7 +156,7 @@ class GroupTopic:
 
     def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:
         """Find the partitions without a committed offset: of members, and of a topic that the group has committed."""
-        assigned = {index for indexes in self._assignments for index in indexes}
+        assigned = {index for indexes in self._assignments for index in indexes} | self._unstarted
         if assigned:
             assigned.difference_update(self.indexes)
         self.uncommitted = dict.fromkeys(sorted(assigned), 1)
@@ -272,7 +280,7 @@ class MonitoredGroup:
     @property
     def lag(self) -> int:
         lags = [topic.lag_sum for topic in self.topics.values() if topic.lag_sum >= 0]
-        return sum(lags) if lags else UNKNOWN
+        return known_sum(lags, unknown=sum(topic.unknown_lags for topic in self.topics.values()))
 
     @property
     def unknown_lags(self) -> int:
@@ -293,6 +301,11 @@ class MonitoredGroup:
         """The labels of KMinion's consumer_group_info, and 1 if the group is stable."""
         assignor = "" if self.description is None else self.description.assignor
         return (assignor, self.protocol_type, self.state, self.coordinator), int(self.state == "Stable")
+
+
+def known_sum(lags: Collection[int], *, unknown: int) -> int:
+    """Return the sum of lags, a lower bound if others are unknown. A bound of 0 says nothing, so it is UNKNOWN."""
+    return total if lags and ((total := sum(lags)) or not unknown) else UNKNOWN
 
 
 NO_COMMIT = -1

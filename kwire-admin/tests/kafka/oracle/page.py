@@ -17,6 +17,7 @@ from kwire_cluster.local.local_cluster import LocalCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
 from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
 from tests.kafka.oracle.runs import OldCluster, compare_new, compare_old
+from tests.kafka.script_cases import RECORDED_CLUSTER_ID
 from tests.paths import ROOT
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def run_oracle() -> OracleRun:
             clusters = [OldCluster(cluster.bootstrap, cluster.zookeeper) for cluster in (theirs, ours)]
             comparisons = [*compare_old(tools, *clusters, folder)]
         on_nodes = compare_on_nodes(tools, folder)
-        with _two(partial(Kafka44, config=LONG_SESSIONS)) as (theirs, ours):
+        with _two(partial(Kafka44, config=LONG_SESSIONS, cluster_id=RECORDED_CLUSTER_ID)) as (theirs, ours):
             comparisons += compare_new(tools, theirs, ours, folder)
         return OracleRun(options, comparisons, on_nodes)
 
