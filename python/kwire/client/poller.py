@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
-from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
 from kwire.client.poller_options import PollerOptions
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
-    from kwire.client.connection_config import ConnectionConfig
     from kwire.client.poll import Poll, Statistics
     from kwire.client.polled_requests import RequestFactory
     from kwire.client.poller_options import PollerKeywords
@@ -134,37 +132,17 @@ class Poller(Generic[M]):
         self,
         bootstrap: str | Iterable[str],
         *,
-        interval: float = 1.0,
         dialect: Dialect | None = None,
-        brokers: Literal["all", "one"] = "all",
-        topics: Literal["all", "one"] = "all",
         requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
         capture: Capture | None = None,
-        timeout: float = 5.0,
-        longest_pause: float = 5.0,
-        forget_after: float = 3600.0,
-        queue_size: int = 32,
-        overflow: Literal["wait", "drop"] = "wait",
-        client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
-        max_size: int = MAX_RESPONSE_SIZE,
-        config: ConnectionConfig | None = None,
+        **options: Any,
     ) -> None:
         self.options = PollerOptions(
             bootstrap=Endpoint.parse_all(bootstrap),
-            interval=interval,
             dialect=dialect,
-            brokers=brokers,
-            topics=topics,
             requests=tuple(PolledRequest(*request) for request in requests),
-            timeout=timeout,
-            longest_pause=longest_pause,
-            forget_after=forget_after,
-            queue_size=queue_size,
-            overflow=overflow,
-            client_id=client_id,
-            max_size=max_size,
-            config=config,
+            **options,
         )
         self._context = PollerContext(self.options, self._deliver, self._sends_for_all, self._is_foreign, cluster_id)
         self._shared_tracker = ResponseTracker()
@@ -324,16 +302,7 @@ class Poller(Generic[M]):
             async with aclosing(broker.polls()) as polls:
                 reported: Any = None
                 async for poll in polls:
-                    if getattr(poll.message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
-                        self._rebootstrap.set()
-                    # Compare by identity: the decoder returns the same tuple while the brokers are unchanged.
-                    agreed = broker.tracker.agreed
-                    if agreed is not None and agreed.brokers is not reported:
-                        reported = agreed.brokers
-                        self._update_brokers(agreed)
-                    for event in poll.events:
-                        if isinstance(event, BrokerJoined) and event.broker_id in self._brokers:
-                            self._brokers[event.broker_id].wake()
+                    reported = self._follow(broker, poll, reported)
                     await self._deliver(poll)
                     if self._is_forgotten(broker):
                         log.info("broker %d at %s is no longer polled", broker.broker_id, broker.endpoint)
@@ -341,6 +310,24 @@ class Poller(Generic[M]):
         finally:
             self._brokers.pop(broker.broker_id, None)
             await broker.close()
+
+    def _follow(self, broker: BrokerPoller, poll: Poll[Any], reported: Any) -> Any:
+        """Poll the brokers that a broker lists, and at once the brokers that have joined; return the list.
+
+        Args:
+            reported: the list of the poll before.
+        """
+        if getattr(poll.message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
+            self._rebootstrap.set()
+        # Compare by identity: the decoder returns the same tuple while the brokers are unchanged.
+        agreed = broker.tracker.agreed
+        if agreed is not None and agreed.brokers is not reported:
+            reported = agreed.brokers
+            self._update_brokers(agreed)
+        for event in poll.events:
+            if isinstance(event, BrokerJoined) and event.broker_id in self._brokers:
+                self._brokers[event.broker_id].wake()
+        return reported
 
     def _update_brokers(self, message: Any) -> None:
         """Poll the brokers that a response lists, at the endpoints that it lists.

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_config import ConnectionConfig
 
 if TYPE_CHECKING:
@@ -47,19 +48,19 @@ class PollerOptions:
     """
 
     bootstrap: tuple[Endpoint, ...]
-    interval: float
-    dialect: Dialect | None
-    brokers: Literal["all", "one"]
-    topics: Literal["all", "one"]
-    requests: tuple[PolledRequest, ...]
-    timeout: float
-    longest_pause: float
-    forget_after: float
-    queue_size: int
-    overflow: Literal["wait", "drop"]
-    client_id: str | None
-    max_size: int
-    config: ConnectionConfig | None
+    interval: float = 1.0
+    dialect: Dialect | None = None
+    brokers: Literal["all", "one"] = "all"
+    topics: Literal["all", "one"] = "all"
+    requests: tuple[PolledRequest, ...] = ()
+    timeout: float = 5.0
+    longest_pause: float = 5.0
+    forget_after: float = 3600.0
+    queue_size: int = 32
+    overflow: Literal["wait", "drop"] = "wait"
+    client_id: str | None = "kwire-poller"
+    max_size: int = MAX_RESPONSE_SIZE
+    config: ConnectionConfig | None = None
 
     def __post_init__(self) -> None:
         _check_seconds("interval", self.interval)

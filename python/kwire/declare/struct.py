@@ -59,9 +59,9 @@ class _ClassDocumentation:
 
 
 class StructMeta(type):
-    # Class keywords of messages: api_key, versions, flexible, dialect, header_version, header, and record_type. Class
-    # keywords of every struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
-    # and `weakref=True` allows weak references to instances.
+    # Class keywords of messages are the arguments of `_declare_message`. Class keywords of every struct: `key` names
+    # the fields that identify an element of an unordered array (Kafka's mapKey), and `weakref=True` allows weak
+    # references to instances.
 
     __kwire_fields__: tuple[Declared, ...]
     __kwire_names__: tuple[str, ...]
@@ -74,15 +74,9 @@ class StructMeta(type):
         bases: tuple[type, ...],
         namespace: dict[str, Any],
         *,
-        api_key: int | None = None,
-        versions: str | None = None,
-        flexible: str | None = None,
-        dialect: str | tuple[str, ...] | None = None,
-        header_version: int | dict[int, int] | None = None,
-        header: bool | None = None,
-        record_type: int | None = None,
         key: str | tuple[str, ...] | None = None,
         weakref: bool = False,
+        **message: Any,
     ) -> StructMeta:
         declared = _declared_fields(name, bases, namespace)
         own = tuple(d.name for d in declared if d.name not in _inherited_slots(bases))
@@ -99,9 +93,8 @@ class StructMeta(type):
             # Every class gets its own: otherwise a derived class would run the constructor of its base.
             namespace["__init__"] = _first_construction
         self = super().__new__(cls, name, bases, namespace)
-        keywords = (api_key, versions, flexible, dialect, header_version, header, record_type)
-        if keywords != (None,) * len(keywords):
-            _declare_message(self, *keywords)
+        if message:
+            _declare_message(self, **message)
         elif hasattr(self, "__kwire_plans__"):
             # A class derived from a message: its plans must create its own instances.
             self.__kwire_plans__ = {}
@@ -204,13 +197,14 @@ def _inherited_slots(bases: tuple[type, ...]) -> frozenset[str]:
 
 def _declare_message(
     cls: StructMeta,
-    api_key: int | None,
-    versions: str | None,
-    flexible: str | None,
-    dialect: str | tuple[str, ...] | None,
-    header_version: int | dict[int, int] | None,
-    header: bool | None,
-    record_type: int | None,
+    *,
+    api_key: int | None = None,
+    versions: str | None = None,
+    flexible: str | None = None,
+    dialect: str | tuple[str, ...] | None = None,
+    header_version: int | dict[int, int] | None = None,
+    header: bool | None = None,
+    record_type: int | None = None,
 ) -> None:
     """Check the class keywords of a message and store them on the class."""
     name = cls.__name__

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from kwire.codec import BytesLike
-    from kwire.records.options import CompressionName
+    from kwire.records.options import BatchFields, CompressionName
 
     HeaderValues: TypeAlias = Header | tuple[str, bytes | None]
     RecordValues: TypeAlias = (
@@ -150,17 +150,24 @@ def encode(
         "is_control": is_control,
     }
     if isinstance(records, (RecordBatch, MemoryRecords)):
-        if changed := [name for name, value in arguments.items() if value != _DEFAULTS[name]]:
-            reason = f"a {type(records).__name__} has these fields itself: pass its records instead"
-            raise TypeError(f"{', '.join(changed)}: {reason}")
-        return b"".join([_encode_batch(batch, level) for batch in _batches(records)])
-    fields = fields_of_arguments(**arguments)
-    check_level(fields, level)
-    encoded: bytes = engine().encode(fields, tuple(records), level)
-    return encoded
+        return _encode_decoded(records, arguments, level)
+    return _encode_fields(fields_of_arguments(arguments), tuple(records), level)
 
 
 _DEFAULTS: dict[str, Any] = encode.__kwdefaults__ or {}
+
+
+def _encode_decoded(records: RecordBatch | MemoryRecords, arguments: dict[str, Any], level: int | None) -> bytes:
+    if changed := [name for name, value in arguments.items() if value != _DEFAULTS[name]]:
+        reason = f"a {type(records).__name__} has these fields itself: pass its records instead"
+        raise TypeError(f"{', '.join(changed)}: {reason}")
+    return b"".join([_encode_batch(batch, level) for batch in _batches(records)])
+
+
+def _encode_fields(fields: BatchFields, records: tuple[RecordValues, ...], level: int | None) -> bytes:
+    check_level(fields, level)
+    encoded: bytes = engine().encode(fields, records, level)
+    return encoded
 
 
 def _batches(records: RecordBatch | MemoryRecords) -> tuple[RecordBatch, ...]:
@@ -168,10 +175,7 @@ def _batches(records: RecordBatch | MemoryRecords) -> tuple[RecordBatch, ...]:
 
 
 def _encode_batch(batch: RecordBatch, level: int | None) -> bytes:
-    fields = fields_of_batch(batch)
-    check_level(fields, level)
-    encoded: bytes = engine().encode(fields, batch.records, level)
-    return encoded
+    return _encode_fields(fields_of_batch(batch), batch.records, level)
 
 
 def _limit(name: str, value: int | None) -> int:

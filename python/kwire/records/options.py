@@ -7,7 +7,7 @@ from kwire.records.batch import Attribute, Compression, RecordBatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, NamedTuple, TypeAlias
+    from typing import Any, Literal, NamedTuple, TypeAlias
 
     CompressionName: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 else:
@@ -60,55 +60,30 @@ def fields_of_batch(batch: RecordBatch) -> BatchFields:
     return _checked(BatchFields(*[getattr(batch, name) for name, _ in _FIELDS]))
 
 
-def fields_of_arguments(
-    *,
-    magic: int,
-    compression: Compression | CompressionName,
-    base_offset: int | None,
-    last_offset_delta: int | None,
-    log_append_time: int | None,
-    delete_horizon_ms: int | None,
-    partition_leader_epoch: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    is_transactional: bool,
-    is_control: bool,
-) -> BatchFields:
+def fields_of_arguments(arguments: dict[str, Any]) -> BatchFields:
     """Return the fields that the arguments of `encode` describe."""
-    attributes = int(_compression(compression))
-    for name, value in (
-        ("delete_horizon_ms", delete_horizon_ms is not None),
-        ("is_transactional", is_transactional),
-        ("is_control", is_control),
+    magic = arguments["magic"]
+    attributes = int(_compression(arguments["compression"]))
+    for name, flag, is_set in (
+        ("delete_horizon_ms", Attribute.DELETE_HORIZON, arguments["delete_horizon_ms"] is not None),
+        ("is_transactional", Attribute.TRANSACTIONAL, arguments["is_transactional"]),
+        ("is_control", Attribute.CONTROL, arguments["is_control"]),
     ):
-        if value and magic in (0, 1):
+        if is_set and magic in (0, 1):
             raise EncodeError("not_in_version", (name,), f"magic {magic} does not have it: use magic 2")
-    if log_append_time is not None:
+        if is_set:
+            attributes |= flag
+    if arguments["log_append_time"] is not None:
         if magic == 0:
             raise EncodeError("not_in_version", ("log_append_time",), "magic 0 has no timestamps: use magic 2")
         attributes |= Attribute.LOG_APPEND_TIME
-    if delete_horizon_ms is not None:
-        attributes |= Attribute.DELETE_HORIZON
-    if is_transactional:
-        attributes |= Attribute.TRANSACTIONAL
-    if is_control:
-        attributes |= Attribute.CONTROL
-    # The base timestamp of a batch with a delete horizon is that horizon (KIP-534).
-    return _checked(
-        BatchFields(
-            magic=magic,
-            attributes=attributes,
-            base_offset=base_offset,
-            last_offset_delta=last_offset_delta,
-            base_timestamp=delete_horizon_ms,
-            max_timestamp=log_append_time,
-            partition_leader_epoch=partition_leader_epoch,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-        )
-    )
+    derived = {
+        "attributes": attributes,
+        # The base timestamp of a batch with a delete horizon is that horizon (KIP-534).
+        "base_timestamp": arguments["delete_horizon_ms"],
+        "max_timestamp": arguments["log_append_time"],
+    }
+    return _checked(BatchFields(*[derived[name] if name in derived else arguments[name] for name, _ in _FIELDS]))
 
 
 def _check_append_times(batch: RecordBatch) -> None:

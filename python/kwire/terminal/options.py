@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,27 @@ if TYPE_CHECKING:
     from kwire.storage.location import Location
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
+
+
+def gathered(**kinds: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Pass the values of options to a command in named tuples: each has the options that its fields name.
+
+    Args:
+        kinds: the classes of the tuples, by the parameter of the command.
+    """
+
+    def gather(command: Callable[..., int]) -> Callable[..., int]:
+        @wraps(command)
+        def gathering(*arguments: Any, **options: Any) -> int:
+            groups = {
+                parameter: kind(**{name: options.pop(name) for name in kind._fields})
+                for parameter, kind in kinds.items()
+            }
+            return command(*arguments, **groups, **options)
+
+        return gathering
+
+    return gather
 
 
 def existing_place(given: str, hint: str) -> Location:

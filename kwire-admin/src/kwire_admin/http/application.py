@@ -39,7 +39,7 @@ from kwire_admin.operations.runner import run_verb
 from kwire_admin.operations.written_files import ReturnedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -112,26 +112,9 @@ def application(
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
-    async def health(_: Request) -> Response:
-        """Answer that the server runs. The state of the cluster is `GET /api/v1/cluster/health`."""
-        return Response(b'{"status":"ok"}', media_type="application/json")
-
     async def events(request: Request) -> Response:
         stream = feed.stream(request.headers.get("last-event-id"))
         return StreamingResponse(stream, media_type="text/event-stream")
-
-    async def past_incidents(request: Request) -> Response:
-        if incidents is None:
-            return refuse(404, "NoGold", "the server has no past incidents: start it with --gold FOLDER")
-        try:
-            page, rest = take_page(request.query_params.multi_items())
-            if rest:
-                raise InvalidArgument(f"incidents has no parameter {rest[0][0]!r}: it has limit, offset")
-            admin = await access.admin()
-            rows = await incidents.rows((await admin.describe_cluster()).cluster_id)
-        except (KwireError, InvalidArgument) as error:
-            return error_response(error)
-        return _paged(rows_response(rows, page=page), request, page, len(rows))
 
     async def metrics(_: Request) -> Response:
         return observer.metrics()
@@ -139,15 +122,12 @@ def application(
     routes = [
         *(Route(path, partial(_page_file, *file)) for path, file in PAGE_FILES.items()),
         Route("/openapi.json", openapi),
-        Route("/healthz", health),
+        Route("/healthz", _health),
         Route("/metrics", guarded(Danger.READS, metrics)),
         Route("/api/v1/events", guarded(Danger.READS, events)),
-        Route("/api/v1/incidents", guarded(Danger.READS, past_incidents)),
+        Route("/api/v1/incidents", guarded(Danger.READS, partial(_past_incidents, access, incidents))),
     ]
-    for verb in served_verbs():
-        method = "GET" if is_get(verb) else "POST"
-        endpoint = guarded(verb.danger, partial(_serve_verb, workers, idempotent, verb))
-        routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
+    routes += [_verb_route(verb, partial(_serve_verb, workers, idempotent, verb)) for verb in served_verbs()]
     # From the outside in: the observer counts and names every request, refused ones too; access control decides;
     # Starlette finds the route.
     app = Starlette(
@@ -156,6 +136,30 @@ def application(
     control = AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
     observer = RequestObserver(control, [route.path for route in routes], connections, lambda: feed.readers)
     return observer
+
+
+def _verb_route(verb: Operation, serve: Callable[[Request], Awaitable[Response]]) -> Route:
+    method = "GET" if is_get(verb) else "POST"
+    return Route(f"/api/v1/{verb.noun}/{verb.name}", guarded(verb.danger, serve), methods=[method])
+
+
+async def _health(_: Request) -> Response:
+    """Answer that the server runs. The state of the cluster is `GET /api/v1/cluster/health`."""
+    return Response(b'{"status":"ok"}', media_type="application/json")
+
+
+async def _past_incidents(access: ClusterAccess, incidents: PastIncidents | None, request: Request) -> Response:
+    if incidents is None:
+        return refuse(404, "NoGold", "the server has no past incidents: start it with --gold FOLDER")
+    try:
+        page, rest = take_page(request.query_params.multi_items())
+        if rest:
+            raise InvalidArgument(f"incidents has no parameter {rest[0][0]!r}: it has limit, offset")
+        admin = await access.admin()
+        rows = await incidents.rows((await admin.describe_cluster()).cluster_id)
+    except (KwireError, InvalidArgument) as error:
+        return error_response(error)
+    return _paged(rows_response(rows, page=page), request, page, len(rows))
 
 
 async def _page_file(name: str, media_type: str, _: Request) -> Response:

@@ -7,7 +7,7 @@ HTTP, and the permission on a node derive from its declaration.
     async def create(run: Run, names: Annotated[list[str], Argument("Names of the topics.")]) -> Rows[Change]:
         \"\"\"Create topics.\"\"\"
 
-    @operation(runs_on=ANYWHERE, needs={Need.ZOOKEEPER}, replaces="kafka.tools.ExportZkOffsets")
+    @operation(runs_on=ANYWHERE, needs={Need.ZOOKEEPER}, replaces=("kafka.tools.ExportZkOffsets",))
     async def export_zk_offsets(run: ToolRun, group: Annotated[list[str], Option("Only these groups.")] = []) -> None:
         \"\"\"Write the offsets in ZooKeeper as lines of text.\"\"\"
         store = await run.zookeeper()
@@ -26,7 +26,7 @@ InvalidArgument for an argument. `kwire_admin.operations.parameters` describes p
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import Enum, StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,8 @@ from kwire.errors import KwireError
 from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, declared_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from kwire.authorization.requirement import Requirement
     from kwire.client.admin import AdminError
@@ -179,11 +180,10 @@ TIME_LIMIT = Parameter(
 
 
 @dataclass(frozen=True)
-class Operation:
-    """An operation.
+class Rules:
+    """The declaration of an operation beside its function.
 
     Attributes:
-        function: the function that carries it out.
         danger: the effect on a cluster.
         dangers: higher effects, by the name or the value of a parameter that is given; or a function of the arguments,
             whose result replaces `danger`.
@@ -207,8 +207,8 @@ class Operation:
         choices: rules about parameters that need or exclude each other.
     """
 
-    function: Callable[..., Awaitable[Any]]
     danger: Danger = Danger.READS
+    _: KW_ONLY
     dangers: Mapping[str, Danger] | Callable[[Mapping[str, Any]], Danger] = field(default_factory=dict)
     runs_on: frozenset[Place] = CLIENT
     dialects: tuple[Dialect, ...] = ("kafka", "kip4")
@@ -219,13 +219,24 @@ class Operation:
     waits: bool = False
     ends_options: bool = False
     nothing: str | None = None
-    needs: frozenset[Need] = frozenset()
+    needs: AbstractSet[Need] = frozenset()
     time_limit: float | None = TIME_LIMIT_S
     replaces: tuple[str, ...] = ()
     warning: str = ""
     without_effect: tuple[str, ...] = ()
     requires: Callable[[Mapping[str, Any]], Sequence[Requirement]] | None = None
     choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Rules):
+    """An operation.
+
+    Attributes:
+        function: the function that carries it out.
+    """
+
+    function: Callable[..., Awaitable[Any]]
 
     @property
     def name(self) -> str:
@@ -302,50 +313,11 @@ class Operation:
         return rows or []
 
 
-def operation(
-    danger: Danger = Danger.READS,
-    *,
-    dangers: Mapping[str, Danger] | Callable[[Mapping[str, Any]], Danger] | None = None,
-    runs_on: frozenset[Place] = CLIENT,
-    dialects: tuple[Dialect, ...] = ("kafka", "kip4"),
-    examples: tuple[str, ...] = (),
-    commands: tuple[Operation, ...] = (),
-    connects: bool | Callable[[Mapping[str, Any]], bool] = True,
-    lists: str | None = None,
-    waits: bool = False,
-    ends_options: bool = False,
-    nothing: str | None = None,
-    needs: Collection[Need] = (),
-    time_limit: float | None = TIME_LIMIT_S,
-    replaces: str | tuple[str, ...] = (),
-    warning: str = "",
-    without_effect: tuple[str, ...] = (),
-    requires: Callable[[Mapping[str, Any]], Sequence[Requirement]] | None = None,
-    choices: tuple[Choice, ...] = (),
-) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Declare a function as an operation. See the attributes of Operation."""
+class OperationDeclaration(Rules):
+    """The decorator `operation`, which declares a function as an operation by rules."""
 
-    def declare(function: Callable[..., Awaitable[Any]]) -> Operation:
-        return Operation(
-            function,
-            danger,
-            dangers or {},
-            runs_on,
-            dialects,
-            examples,
-            commands,
-            connects,
-            lists,
-            waits,
-            ends_options,
-            nothing,
-            frozenset(needs),
-            time_limit,
-            (replaces,) if isinstance(replaces, str) else replaces,
-            warning,
-            without_effect,
-            requires,
-            choices,
-        )
+    def __call__(self, function: Callable[..., Awaitable[Any]]) -> Operation:
+        return Operation(function=function, **{rule.name: getattr(self, rule.name) for rule in fields(self)})
 
-    return declare
+
+operation = OperationDeclaration

@@ -6,6 +6,7 @@ themselves, and work the same in a command, in the shell, and over HTTP.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire_admin.operations.parameters import InvalidArgument
@@ -24,10 +25,12 @@ def _ignore(shown: object) -> None:
     """Ignore a question, a sentence, or rows."""
 
 
+@dataclass(eq=False)
 class Run:
     """One run of a verb.
 
     Attributes:
+        client: the client of the cluster; None if no cluster was named. Verbs take it from `admin`.
         dry_run: True to report what would change, and to change nothing.
         wait: seconds to wait until every broker reports a change; 0 does not wait.
         confirm: asks before something is destroyed. It raises if the answer is no.
@@ -43,40 +46,25 @@ class Run:
             knows it from its requests.
     """
 
-    def __init__(
-        self,
-        admin: AdminClient | None,
-        *,
-        dry_run: bool = False,
-        wait: float = 30.0,
-        confirm: Callable[[str], None] = _ignore,
-        show_plan: Callable[[Sequence[Any]], None] = _ignore,
-        on_progress: Callable[[Progress], None] | None = None,
-        warn: Callable[[str], None] = _ignore,
-        write: Callable[[str], None] | None = None,
-        note: Callable[[str], None] = _ignore,
-        show: Callable[[str], None] = _ignore,
-        here: bool = True,
-        files: WrittenFiles | None = None,
-    ) -> None:
-        self._admin = admin
-        self.dry_run = dry_run
-        self.wait = wait
-        self.confirm = confirm
-        self.show_plan = show_plan
-        self.on_progress = on_progress
-        self.warn = warn
-        self.write = write
-        self.note = note
-        self.show = show
-        self.here = here
-        self.files: WrittenFiles = files or LocalFiles()
-        self.interruption: str | None = None
+    client: AdminClient | None
+    _: KW_ONLY
+    dry_run: bool = False
+    wait: float = 30.0
+    confirm: Callable[[str], None] = _ignore
+    show_plan: Callable[[Sequence[Any]], None] = _ignore
+    on_progress: Callable[[Progress], None] | None = None
+    warn: Callable[[str], None] = _ignore
+    write: Callable[[str], None] | None = None
+    note: Callable[[str], None] = _ignore
+    show: Callable[[str], None] = _ignore
+    here: bool = True
+    files: WrittenFiles = field(default_factory=LocalFiles)
+    interruption: str | None = field(default=None, init=False)
 
     @property
     def has_cluster(self) -> bool:
         """True if a cluster was named, and the verb connects to it."""
-        return self._admin is not None
+        return self.client is not None
 
     @property
     def admin(self) -> AdminClient:
@@ -85,6 +73,6 @@ class Run:
         Raises:
             InvalidArgument: no cluster was named.
         """
-        if self._admin is None:
+        if self.client is None:
             raise InvalidArgument("name the cluster: give --bootstrap HOST:PORT")
-        return self._admin
+        return self.client

@@ -99,7 +99,6 @@ def up(
     require("kazoo", "cli")
     require("structlog", "cli")
     from kwire_cluster.config.value_types import ENSEMBLE
-    from kwire_cluster.local.cluster_file import InvalidClusterFile
     from kwire_cluster.local.local_cluster import LocalCluster
 
     try:
@@ -130,22 +129,28 @@ def up(
             except OSError as error:
                 raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
             stack.callback(remove, ready_file)
-        started = "ZooKeeper and " if zookeeper is None else ""
-        print(f"Starting {started}{nodes} nodes in {local.data} ...", flush=True)
-        try:
-            local.start()
-        except InvalidClusterFile as error:
-            raise click.BadParameter(f"{error}.", param_hint="--data") from None
-        print(f"ZooKeeper  {local.zookeeper_connect}")
-        for node in local.nodes:
-            print(f"node {node.id:<5} {node.host}:{node.port}  process {node.pid}")
-        print("Ready. Press Ctrl-C to stop.", flush=True)
+        _start(local, f"{'ZooKeeper and ' if zookeeper is None else ''}{nodes} nodes")
         if ready_file is not None:
             write_atomically(ready_file, local.addresses())
         status = _wait(local, stop, ready_file, keeps_data=data is not None)
         print("Stopping ... Press Ctrl-C again to kill all processes.", flush=True)
         local.stop()
     return status
+
+
+def _start(local: LocalCluster, processes: str) -> None:
+    """Start a cluster, and print the addresses of its processes."""
+    from kwire_cluster.local.cluster_file import InvalidClusterFile
+
+    print(f"Starting {processes} in {local.data} ...", flush=True)
+    try:
+        local.start()
+    except InvalidClusterFile as error:
+        raise click.BadParameter(f"{error}.", param_hint="--data") from None
+    print(f"ZooKeeper  {local.zookeeper_connect}")
+    for node in local.nodes:
+        print(f"node {node.id:<5} {node.host}:{node.port}  process {node.pid}")
+    print("Ready. Press Ctrl-C to stop.", flush=True)
 
 
 @cluster.command(name="start-node")

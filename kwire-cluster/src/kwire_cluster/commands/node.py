@@ -78,23 +78,12 @@ def node(
     require("prometheus_client", "node")
     import asyncio
 
-    from kwire._util.properties import parse_properties
-    from kwire._util.text_files import EncodingError, read_properties
-    from kwire.client.security.client_properties import mode_warnings
-    from kwire_cluster.config.node_settings import NodeSettings, is_secret_property
+    from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.config.setting import SettingError
     from kwire_cluster.node.logs import LogFile, configure_logging
     from kwire_cluster.node.process import run_node
 
-    values: dict[str, str] = {}
-    if properties is not None:
-        try:
-            values = parse_properties(read_properties(properties))
-        except (OSError, EncodingError) as error:
-            raise click.BadParameter(f"{error}.", param_hint="SERVER.PROPERTIES") from None
-        if any(map(is_secret_property, values)):
-            for warning in mode_warnings(properties):
-                click.echo(f"Warning: {warning}", err=True)
+    values = {} if properties is None else _read_properties(properties)
     options = {"broker.id": node_id, "zookeeper.connect": zookeeper, "listeners": listen, "metrics.listener": metrics}
     values |= {name: text for name, text in options.items() if text is not None}
     values |= map(parse_assignment, assignments)
@@ -120,6 +109,23 @@ def node(
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
     return 0
+
+
+def _read_properties(file: Path) -> dict[str, str]:
+    """Return the properties of a file, and warn if others can read its secrets."""
+    from kwire._util.properties import parse_properties
+    from kwire._util.text_files import EncodingError, read_properties
+    from kwire.client.security.client_properties import mode_warnings
+    from kwire_cluster.config.node_settings import is_secret_property
+
+    try:
+        values = parse_properties(read_properties(file))
+    except (OSError, EncodingError) as error:
+        raise click.BadParameter(f"{error}.", param_hint="SERVER.PROPERTIES") from None
+    if any(map(is_secret_property, values)):
+        for warning in mode_warnings(file):
+            click.echo(f"Warning: {warning}", err=True)
+    return values
 
 
 def parse_assignment(text: str) -> tuple[str, str]:

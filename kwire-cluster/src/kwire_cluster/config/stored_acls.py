@@ -67,14 +67,8 @@ async def change_acls(
                 change = (_text(before) if version >= 0 else None, _text(after) if after.acls else None)
                 audit = [audit_write(author, node_id, resource, {"acls": change})]
             notification = AclChangeNotification(resource_type, name, pattern_type)
-            changes = AclChangeNotification.path(pattern_type)
-            await store.multi(
-                [
-                    _write(path, after, version),
-                    Create(changes, notification.encode(), sequential=True),
-                    *audit,
-                ]
-            )
+            announcement = Create(notification.path(pattern_type), notification.encode(), sequential=True)
+            await store.multi([_write(path, after, version), announcement, *audit])
         except ConnectionLost:  # the same change again is harmless
             continue
         except TransactionFailed as failed:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kwire_cluster.zookeeper.errors import InvalidConnectString, Unreachable
@@ -13,7 +14,7 @@ from kwire_cluster.zookeeper.operations import OPEN_ACL_UNSAFE, SessionState
 from kwire_cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from kwire_cluster.zookeeper.kazoo_store import KazooStore
     from kwire_cluster.zookeeper.operations import Acl
@@ -92,25 +93,7 @@ async def connect(
 
     # Each attempt is a warning of kazoo, which Python prints on stderr if the program has no logs. The error says it.
     logging.getLogger("kazoo").addHandler(logging.NullHandler())
-    options: dict[str, Any] = {
-        "hosts": _repeat_hosts(hosts, session_timeout),
-        "timeout": session_timeout,
-        "auth_data": [(one.scheme, one.secret) for one in credentials],
-        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let
-        # the session expire once the ensemble is back.
-        "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
-    }
-    if tls is not None:
-        options |= {
-            "use_ssl": True,
-            "ca": tls.authority,
-            "certfile": tls.certificate,
-            "keyfile": tls.key,
-            "keyfile_password": tls.key_password,
-            "verify_certs": tls.verify,
-            "check_hostname": tls.check_hostname,
-        }
-    store = KazooStore(acl, options)
+    store = KazooStore(acl, _kazoo_options(hosts, session_timeout, credentials, tls))
     ready: asyncio.Future[SessionState] = asyncio.get_running_loop().create_future()
 
     def first_state(state: SessionState) -> None:
@@ -133,20 +116,50 @@ async def connect(
         raise store.final_error("/")
     servers, _, chroot = hosts.partition("/")
     if make_chroot and chroot:
-        try:
-            if await store.exists("/") is None:
-                # A session with a chroot cannot create the znodes above it.
-                parent = await connect(
-                    servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
-                )
-                try:
-                    await make_path(parent, f"/{chroot}")
-                finally:
-                    await parent.close()
-        except BaseException:
-            await store.close()
-            raise
+        connect_parent = partial(
+            connect, servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
+        )
+        await _make_chroot(store, chroot, connect_parent)
     return store
+
+
+async def _make_chroot(store: KazooStore, chroot: str, connect_parent: Callable[[], Awaitable[KazooStore]]) -> None:
+    """Create the root of a session if it does not exist; close the session if that fails."""
+    try:
+        if await store.exists("/") is None:
+            parent = await connect_parent()  # a session with a chroot cannot create the znodes above it
+            try:
+                await make_path(parent, f"/{chroot}")
+            finally:
+                await parent.close()
+    except BaseException:
+        await store.close()
+        raise
+
+
+def _kazoo_options(
+    hosts: str, session_timeout: float, credentials: Sequence[Credentials], tls: Tls | None
+) -> dict[str, Any]:
+    """Return the arguments of kazoo's client."""
+    options: dict[str, Any] = {
+        "hosts": _repeat_hosts(hosts, session_timeout),
+        "timeout": session_timeout,
+        "auth_data": [(one.scheme, one.secret) for one in credentials],
+        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let
+        # the session expire once the ensemble is back.
+        "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
+    }
+    if tls is not None:
+        options |= {
+            "use_ssl": True,
+            "ca": tls.authority,
+            "certfile": tls.certificate,
+            "keyfile": tls.key,
+            "keyfile_password": tls.key_password,
+            "verify_certs": tls.verify,
+            "check_hostname": tls.check_hostname,
+        }
+    return options
 
 
 def check_hosts(hosts: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import ExitStack, contextmanager
-from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+
+from kwire.terminal.options import gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,11 +46,6 @@ class EngineOptions(NamedTuple):
 
 def engine_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options to a command, which gets their values as `engine`."""
-
-    @wraps(command)
-    def with_engine(*arguments: object, master: str | None, in_process_rows: int, **options: object) -> int:
-        return command(*arguments, engine=EngineOptions(master, in_process_rows), **options)
-
     rows = click.option(
         "--in-process-rows",
         type=click.IntRange(min=0),
@@ -61,7 +57,7 @@ def engine_options(command: Callable[..., int]) -> Callable[..., int]:
     master = click.option(
         "--master", metavar="URL", help="Run everything on this master of Spark, such as local[4] or yarn."
     )
-    return master(rows(with_engine))
+    return master(rows(gathered(engine=EngineOptions)(command)))
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kwire._util.products import part
+from kwire.terminal.options import load_command_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,74 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from kwire.client import ConnectionConfig
     from kwire_pipeline.ingest.ingest_report import IngestReport
     from kwire_pipeline.pipeline import Pipeline
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
+
+
+class IngestInputs(NamedTuple):
+    """The options that name what is ingested: one of recordings, captures, and a cluster.
+
+    Attributes:
+        recordings: Parquet files of frames.
+        captures: folders of captures.
+        bootstrap: the cluster to poll.
+        command_config: the client.properties for the cluster.
+        interval: seconds between two polls of a broker.
+        desired: the desired configs of clusters, as `CLUSTER_ID=FILE`.
+    """
+
+    recordings: tuple[str, ...]
+    captures: tuple[str, ...]
+    bootstrap: str | None
+    command_config: Path | None
+    interval: float
+    desired: tuple[str, ...]
+
+    def check(self, *, stream: bool) -> None:
+        """Check options that need or exclude each other.
+
+        Raises:
+            click.UsageError: an option needs or excludes another one.
+        """
+        if sum(map(bool, (self.recordings, self.captures, self.bootstrap))) != 1:
+            raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
+        if self.recordings and stream:
+            raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
+        if self.command_config and not self.bootstrap:
+            raise click.UsageError("--command-config needs --bootstrap")
+
+    def config(self) -> ConnectionConfig | None:
+        """Return TLS and SASL of the cluster; None for plaintext."""
+        return None if self.command_config is None else load_command_config(self.command_config).connection
+
+    def check_places(self, out: str) -> None:
+        """Check files, folders, and addresses on this machine before Spark starts.
+
+        Raises:
+            BadParameter: the value of an option is invalid.
+        """
+        from kwire.capture import segments
+        from kwire.errors import KwireError
+        from kwire.protocol import Endpoint
+        from kwire_pipeline.store.commits import PipelineStore
+
+        option = "--recording"
+        try:
+            for path in self.recordings:
+                _check_recording(path)
+            option = "--capture"
+            for folder in self.captures:
+                segments(folder)
+            option = "--bootstrap"
+            if self.bootstrap:
+                Endpoint.parse_all(self.bootstrap)
+            option = "--out"
+            PipelineStore(out)  # last, since it creates the folder
+        except (KwireError, OSError, ValueError) as error:
+            raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
@@ -53,33 +118,6 @@ def ingest_recording(tables: Pipeline, path: str) -> IngestReport:
         text = str(error).partition("\n")[0]
         raise click.BadParameter(f"{path}: {text}", param_hint="--recording") from None
     return tables.ingest(frames)
-
-
-def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
-    """Check files, folders, and addresses on this machine before Spark starts.
-
-    Raises:
-        BadParameter: the value of an option is invalid.
-    """
-    from kwire.capture import segments
-    from kwire.errors import KwireError
-    from kwire.protocol import Endpoint
-    from kwire_pipeline.store.commits import PipelineStore
-
-    option = "--recording"
-    try:
-        for path in recordings:
-            _check_recording(path)
-        option = "--capture"
-        for folder in captures:
-            segments(folder)
-        option = "--bootstrap"
-        if bootstrap:
-            Endpoint.parse_all(bootstrap)
-        option = "--out"
-        PipelineStore(out)  # last, since it creates the folder
-    except (KwireError, OSError, ValueError) as error:
-        raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def _check_recording(path: str) -> None:

@@ -8,11 +8,15 @@ from urllib.parse import urlsplit
 
 import click
 
+from kwire.terminal.options import require
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
     from pathlib import Path
 
-    from kwire.client import ConnectionConfig, PolledRequest
+    from kwire.client import PolledRequest
+    from kwire_pipeline.cli.pipeline_inputs import IngestInputs
     from kwire_pipeline.ingest.ingest_report import IngestReport
     from kwire_pipeline.live.live_gold import LiveGold
     from kwire_pipeline.pipeline import Pipeline
@@ -29,7 +33,58 @@ def print_result(what: str, result: object) -> None:
     print(f"{what}: {result}", flush=True)
 
 
+class StreamOptions(NamedTuple):
+    """The options of a stream.
+
+    Attributes:
+        stream: true to ingest until interrupted.
+        every: seconds between two batches.
+        seconds: seconds after which polling or the stream ends; None for no end.
+        gold_every: seconds between two builds of gold; None builds none.
+        metrics: the address of the metrics of the job.
+        keep: the age after which replaced files are deleted; None for the default.
+    """
+
+    stream: bool
+    every: float
+    seconds: float | None
+    gold_every: float | None
+    metrics: str | None
+    keep: timedelta | None
+
+    def check(self) -> None:
+        """Check options that need each other.
+
+        Raises:
+            click.UsageError: an option needs another one.
+        """
+        if self.keep is not None and not self.stream:
+            raise click.UsageError("--keep needs --stream")
+        if self.gold_every is not None and not self.stream:
+            raise click.UsageError("--gold-every needs --stream; use --gold to build once")
+        if self.metrics and self.gold_every is None:
+            raise click.UsageError("--metrics needs --gold-every")
+        if self.metrics:
+            require("prometheus_client", "node")
+
+    def start(self, tables: Pipeline, subscriptions: Sequence[Subscription]) -> Streaming | None:
+        """Start what runs beside a stream: builds of gold, sinks, and metrics. None without a stream."""
+        if not self.stream:
+            return None
+        live_gold, metrics = start_live_gold(tables, self.gold_every, subscriptions, self.metrics)
+        return Streaming(self.every, self.seconds, live_gold, metrics)
+
+
 class Streaming(NamedTuple):
+    """A stream that runs.
+
+    Attributes:
+        every: seconds between two batches.
+        seconds: seconds after which it ends; None for no end.
+        gold: builds gold meanwhile; None without gold.
+        metrics: the metrics of the job; None if they are not served.
+    """
+
     every: float
     seconds: float | None
     gold: LiveGold | None
@@ -44,6 +99,17 @@ class SinkOptions(NamedTuple):
     callables: tuple[str, ...]
     topic: str | None
     kafka: str | None
+
+    def check(self, stream: StreamOptions) -> None:
+        """Check options that need each other.
+
+        Raises:
+            click.UsageError: an option needs another one.
+        """
+        if any(self) and stream.gold_every is None:
+            raise click.UsageError("--sinks, --notify, --notify-call, and --notify-topic need --gold-every")
+        if bool(self.topic) != bool(self.kafka):
+            raise click.UsageError("--notify-topic and --notify-bootstrap need each other")
 
     def subscriptions(self) -> list[Subscription]:
         """Return the sinks with their filters.
@@ -65,6 +131,7 @@ class SinkOptions(NamedTuple):
         if any("@" in urlsplit(url).netloc for url in self.webhooks):
             raise click.UsageError("--notify: arguments of processes are public: put URLs with passwords into --sinks")
         if self.topic and self.kafka:
+            require("confluent_kafka", "kafka")
             from kwire_pipeline.sinks.kafka_topic import KafkaTopicSink
 
             subscriptions.append(Subscription(KafkaTopicSink(self.kafka, self.topic)))
@@ -76,11 +143,9 @@ class SinkOptions(NamedTuple):
 
 def ingest_cluster(
     tables: Pipeline,
-    bootstrap: str,
-    config: ConnectionConfig | None,
-    interval: float,
+    source: IngestInputs,
     requests: Sequence[PolledRequest],
-    seconds: float | None,
+    options: StreamOptions,
     streaming: Streaming | None,
 ) -> None:
     """Poll a cluster and ingest its responses.
@@ -92,7 +157,8 @@ def ingest_cluster(
     from kwire_pipeline.source.live_source import capturing
 
     folder = f"{Location.parse(tables.out).native}/capture"
-    with capturing(bootstrap, folder, interval, config, requests) as polling:
+    assert source.bootstrap is not None
+    with capturing(source.bootstrap, folder, source.interval, source.config(), requests) as polling:
         if polling.folder != folder:
             print_result("capture", f"{polling.folder}, uploaded to {folder}")
         if streaming:
@@ -100,7 +166,7 @@ def ingest_cluster(
                 polling.stop()
             stream_captures(tables, [folder], streaming, polling)
         else:
-            polling.wait(seconds or POLL_SECONDS)
+            polling.wait(options.seconds or POLL_SECONDS)
     if not streaming:
         print_result("silver", tables.ingest_capture(folder))
         polling.check_responded()

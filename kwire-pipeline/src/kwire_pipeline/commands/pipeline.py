@@ -13,24 +13,26 @@ import click
 
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.colors import Choice, paint_for
-from kwire.terminal.options import color_option, command_config_option, load_command_config, output_option, require
+from kwire.terminal.options import color_option, command_config_option, gathered, output_option, require
 from kwire.terminal.parameter_types import Duration, FiniteRange
 from kwire.terminal.polled_input_options import polled_input_options
 from kwire_pipeline.cli.pipeline_engine import EngineOptions, engine_options, spark_session
-from kwire_pipeline.cli.pipeline_inputs import check_inputs, ingest_recording, read_desired
+from kwire_pipeline.cli.pipeline_inputs import IngestInputs, ingest_recording, read_desired
 from kwire_pipeline.cli.pipeline_streams import (
     SinkOptions,
-    Streaming,
+    StreamOptions,
     ingest_cluster,
     print_result,
-    start_live_gold,
     stream_captures,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
+    from kwire.client import PolledRequest
+    from kwire_pipeline.cli.pipeline_streams import Streaming
+    from kwire_pipeline.pipeline import Pipeline
     from kwire_pipeline.store.commits import PipelineStore
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
@@ -128,7 +130,7 @@ def pipeline() -> None:
 )
 @click.option(
     "--sinks",
-    "sinks_file",
+    "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Send new and ended incidents to the sinks of a YAML file.",
@@ -151,28 +153,15 @@ def pipeline() -> None:
     "--keep", type=_AGE, metavar="AGE", help="Delete files that a stream has replaced after this age. [default: 7d]"
 )
 @engine_options
+@gathered(inputs=IngestInputs, stream=StreamOptions, sinks=SinkOptions)
 def ingest(
     out: str,
-    recordings: tuple[str, ...],
-    captures: tuple[str, ...],
-    bootstrap: str | None,
-    command_config: Path | None,
-    stream: bool,
-    every: float,
-    interval: float,
-    seconds: float | None,
+    inputs: IngestInputs,
+    stream: StreamOptions,
+    sinks: SinkOptions,
     missing_rows: str,
     gold: bool,
-    gold_every: float | None,
-    sinks_file: Path | None,
-    webhooks: tuple[str, ...],
-    callables: tuple[str, ...],
-    topic: str | None,
-    kafka: str | None,
-    metrics: str | None,
     max_clock_skew: float,
-    keep: timedelta | None,
-    desired: tuple[str, ...],
     engine: EngineOptions,
     **intervals: float | None,
 ) -> int:
@@ -189,65 +178,62 @@ def ingest(
       kwire pipeline ingest --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
     """
     # Everything that can be wrong is checked before anything is read or Spark starts, which takes seconds.
-    if keep is not None and not stream:
-        raise click.UsageError("--keep needs --stream")
-    if sum(map(bool, (recordings, captures, bootstrap))) != 1:
-        raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
-    if recordings and stream:
-        raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
-    if command_config and not bootstrap:
-        raise click.UsageError("--command-config needs --bootstrap")
-    if any(intervals.values()) and not bootstrap:
+    inputs.check(stream=stream.stream)
+    if any(intervals.values()) and not inputs.bootstrap:
         raise click.UsageError(f"{', '.join(map(_option, INPUTS))} need --bootstrap")
-    sinks = SinkOptions(sinks_file, webhooks, callables, topic, kafka)
-    if (any(sinks) or metrics) and gold_every is None:
-        raise click.UsageError("--sinks, --notify, --notify-call, --notify-topic, and --metrics need --gold-every")
-    if gold_every is not None and not stream:
-        raise click.UsageError("--gold-every needs --stream; use --gold to build once")
-    if bool(topic) != bool(kafka):
-        raise click.UsageError("--notify-topic and --notify-bootstrap need each other")
+    stream.check()
+    sinks.check(stream)
     require("pyspark", "spark")
-    if metrics:
-        require("prometheus_client", "node")
-    if topic:
-        require("confluent_kafka", "kafka")
     subscriptions = sinks.subscriptions()
-    desired_configs = read_desired(desired)
-    config = None if command_config is None else load_command_config(command_config).connection
-    check_inputs(out, recordings, captures, bootstrap)
+    desired_configs = read_desired(inputs.desired)
+    inputs.config()
+    inputs.check_places(out)
     from kwire_pipeline.gold.config_deviations import set_desired_configs
     from kwire_pipeline.pipeline import Pipeline
     from kwire_pipeline.source.missing_rows import MissingRowsPolicy
     from kwire_pipeline.store.maintenance import KEPT
 
     started = time.monotonic()
-    with engine.spark(at_once=stream) as spark:
+    with engine.spark(at_once=stream.stream) as spark:
         tables = Pipeline(
             spark,
             out,
             max_clock_skew=timedelta(seconds=max_clock_skew),
-            keep_replaced=keep or KEPT,
+            keep_replaced=stream.keep or KEPT,
             missing_rows=MissingRowsPolicy(missing_rows),
             in_process_rows=engine.in_process_rows,
         )
         for cluster_id, configs in desired_configs.items():
             print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
-        streaming = None
-        if stream:
-            streaming = Streaming(every, seconds, *start_live_gold(tables, gold_every, subscriptions, metrics))
-        if bootstrap:
-            ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
-        elif streaming:
-            stream_captures(tables, captures, streaming)
-        elif captures:
-            print_result("silver", tables.ingest_capture(*captures))
-        for path in recordings:
-            print_result(path, ingest_recording(tables, path))
+        streaming = stream.start(tables, subscriptions)
+        _ingest(tables, inputs, polled_requests(intervals), stream, streaming)
         if gold:
-            tables.gold()
-            print_result("gold", "up to date")
+            _build_gold(tables)
         print_result("done", f"{time.monotonic() - started:.1f} s in total")
     return 0
+
+
+def _build_gold(tables: Pipeline) -> None:
+    tables.gold()
+    print_result("gold", "up to date")
+
+
+def _ingest(
+    tables: Pipeline,
+    inputs: IngestInputs,
+    requests: Sequence[PolledRequest],
+    options: StreamOptions,
+    streaming: Streaming | None,
+) -> None:
+    """Ingest what the options name."""
+    if inputs.bootstrap:
+        ingest_cluster(tables, inputs, requests, options, streaming)
+    elif streaming:
+        stream_captures(tables, inputs.captures, streaming)
+    elif inputs.captures:
+        print_result("silver", tables.ingest_capture(*inputs.captures))
+    for path in inputs.recordings:
+        print_result(path, ingest_recording(tables, path))
 
 
 @pipeline.command()
@@ -262,8 +248,7 @@ def gold(out: str, max_clock_skew: float, engine: EngineOptions) -> int:
 
     with engine.spark() as spark:
         skew = timedelta(seconds=max_clock_skew)
-        Pipeline(spark, store.out, max_clock_skew=skew, in_process_rows=engine.in_process_rows).gold()
-    print_result("gold", "up to date")
+        _build_gold(Pipeline(spark, store.out, max_clock_skew=skew, in_process_rows=engine.in_process_rows))
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from kwire.capture.equivalence import is_same_poll
-from kwire.capture.folder import segments
+from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, to_rows
 from kwire.metadata.timestamps import microseconds
@@ -206,16 +206,7 @@ class _Files:
             # The next segment begins at or before the first wanted row, so this one has none.
             if position + 1 < len(listed) and listed[position + 1].first_row <= first:
                 continue
-            number = segment.first_row
-            rows = []
-            for batch in read_segment(segment):
-                for row in to_rows(batch):
-                    if row.kind == "carried":
-                        rows.append((row, True))
-                    else:
-                        if number >= first:
-                            rows.append((row, False))
-                        number += 1
+            rows, number = _rows_of_segment(segment, first)
             # Within a segment, rows of several brokers are written as they answer, not in the order of their times.
             by_reporter: dict[str, list[tuple[Row, bool]]] = defaultdict(list)
             for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
@@ -489,6 +480,18 @@ def _read_until_cluster(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, in
         if responses >= RESPONSES_AHEAD or len(ahead) >= FAILED_POLLS_AHEAD:
             break
     return "", responses
+
+
+def _rows_of_segment(segment: Segment, first: int) -> tuple[list[tuple[Row, bool]], int]:
+    """Return the carried rows and the rows from a number on, each with whether it is carried, and the next number."""
+    number = segment.first_row
+    rows: list[tuple[Row, bool]] = []
+    for row in chain.from_iterable(map(to_rows, read_segment(segment))):
+        is_carried = row.kind == "carried"
+        if is_carried or number >= first:
+            rows.append((row, is_carried))
+        number += not is_carried
+    return rows, number
 
 
 def _is_repeated(row: Row, before: list[Row]) -> bool:

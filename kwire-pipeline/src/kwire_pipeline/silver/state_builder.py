@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kwire import Decoder, decode, encode, frame
@@ -317,12 +318,11 @@ class StateBuilder:
                 if message.error_code == 0 and message.finalized_features_epoch >= 0:
                     state.apply_features(at, message.finalized_features_epoch, message.finalized_features)
             case 35:
-                for directory in message.results:
-                    for topic in directory.topics:
-                        for replica in topic.partitions:
-                            if not replica.is_future_key:
-                                lag = replica.offset_lag
-                                state.apply_lag(at, topic.name, replica.partition_index, row.broker_id, lag)
+                for topic in chain.from_iterable(directory.topics for directory in message.results):
+                    for replica in topic.partitions:
+                        if not replica.is_future_key:
+                            lag = replica.offset_lag
+                            state.apply_lag(at, topic.name, replica.partition_index, row.broker_id, lag)
         state.apply_input(at, message)
         return None
 

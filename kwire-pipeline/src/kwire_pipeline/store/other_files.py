@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire_pipeline.store.delta_table import is_own_file
 from kwire_pipeline.store.table_files import in_schema
 from kwire_pipeline.tables import ddl_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -57,14 +57,21 @@ class OtherFiles(NamedTuple):
         files = self.location.files()
         for plan in batches:
             for row in plan.to_pylist():
+                partition = json.loads(row["partition"])
                 with pq.ParquetFile(f"{self.table}/{row['path']}", filesystem=files) as parquet:
-                    partition = json.loads(row["partition"])
                     for batch in parquet.iter_batches():
-                        rows = pa.Table.from_batches([batch])
-                        rows = rows.drop_columns([name for name in partition if name in rows.column_names])
-                        for name, value in partition.items():
-                            rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+                        rows = _with_partition(pa.Table.from_batches([batch]), partition)
                         yield from in_schema(rows, schema).combine_chunks().to_batches()
+
+
+def _with_partition(rows: pa.Table, partition: Mapping[str, Any]) -> pa.Table:
+    """Return rows with the columns that the path of their file has."""
+    import pyarrow as pa
+
+    rows = rows.drop_columns([name for name in partition if name in rows.column_names])
+    for name, value in partition.items():
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows
 
 
 @lru_cache(CACHED_FILES)

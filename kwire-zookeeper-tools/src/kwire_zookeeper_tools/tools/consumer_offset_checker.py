@@ -25,7 +25,7 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS},
-    replaces="kafka.tools.ConsumerOffsetChecker",
+    replaces=("kafka.tools.ConsumerOffsetChecker",),
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )
 async def consumer_offset_checker(

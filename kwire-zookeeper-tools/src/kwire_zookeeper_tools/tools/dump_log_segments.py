@@ -49,7 +49,7 @@ class SegmentFile(StrEnum):
 @operation(
     runs_on=ANYWHERE,
     needs={Need.FILES},
-    replaces="kafka.tools.DumpLogSegments",
+    replaces=("kafka.tools.DumpLogSegments",),
     examples=(
         "--files 00000000000000000000.log --print-data-log",
         "--files __consumer_offsets-3/00000000000000000000.log --offsets-decoder",

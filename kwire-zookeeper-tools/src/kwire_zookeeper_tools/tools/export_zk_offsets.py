@@ -14,7 +14,7 @@ from kwire_zookeeper_tools.tool_run import ToolRun
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.FILES},
-    replaces="kafka.tools.ExportZkOffsets",
+    replaces=("kafka.tools.ExportZkOffsets",),
     examples=("--zookeeper localhost:2181", "--zookeeper localhost:2181 --group app --output-file offsets.txt"),
 )
 async def export_zk_offsets(

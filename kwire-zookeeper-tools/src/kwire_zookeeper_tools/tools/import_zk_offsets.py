@@ -18,7 +18,7 @@ from kwire_zookeeper_tools.tool_run import ToolRun
     Danger.CHANGES,
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.FILES},
-    replaces="kafka.tools.ImportZkOffsets",
+    replaces=("kafka.tools.ImportZkOffsets",),
     examples=("--zookeeper localhost:2181 --input-file offsets.txt",),
 )
 async def import_zk_offsets(

@@ -25,7 +25,7 @@ START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest"
     needs={Need.BROKERS, Need.FILES},
     time_limit=None,
     without_effect=("--new.producer", "--new.consumer", "--num.producers N", "--num.streams N", "--queue.size N"),
-    replaces="kafka.tools.MirrorMaker",
+    replaces=("kafka.tools.MirrorMaker",),
     examples=(
         "--consumer-config source.properties --producer-config target.properties --whitelist 'orders|audit'",
         "--source east:9092 --target west:9092 --group mirror --until-caught-up",

@@ -20,7 +20,7 @@ from kwire_zookeeper_tools.tool_run import ToolRun
     needs={Need.BROKERS, Need.ZOOKEEPER},
     time_limit=None,
     without_effect=("--threads N", "--property KEY=VALUE"),
-    replaces="kafka.tools.ReplayLogProducer",
+    replaces=("kafka.tools.ReplayLogProducer",),
     examples=("--broker-list localhost:9092 --inputtopic orders --outputtopic orders-replayed --messages 1000",),
 )
 async def replay_log_producer(

@@ -19,7 +19,7 @@ from kwire_zookeeper_tools.tool_run import ToolRun
     Danger.DESTROYS,
     runs_on=ANYWHERE,
     needs={Need.BROKERS, Need.ZOOKEEPER},
-    replaces="kafka.admin.ShutdownBroker",
+    replaces=("kafka.admin.ShutdownBroker",),
     examples=("--zookeeper localhost:2181 --broker 2 --num.retries 3",),
     warning="The broker leads nothing and leaves every ISR until its process is restarted; partitions whose "
     "only replica it has are not available.",

@@ -25,7 +25,7 @@ FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
 @operation(
     runs_on=ANYWHERE,
     needs={Need.BROKERS},
-    replaces="kafka.tools.SimpleConsumerShell",
+    replaces=("kafka.tools.SimpleConsumerShell",),
     time_limit=None,
     examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
 )

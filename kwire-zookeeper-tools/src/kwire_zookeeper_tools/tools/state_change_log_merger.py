@@ -25,7 +25,7 @@ PARTITION = re.compile(r"\[\s*([\w.-]+)\s*,\s*(\d+)\s*\]|partition ([\w.-]+)-(\d
     runs_on=ANYWHERE,
     needs={Need.FILES},
     time_limit=600,
-    replaces="kafka.tools.StateChangeLogMerger",
+    replaces=("kafka.tools.StateChangeLogMerger",),
     examples=("--logs broker-1/state-change.log,broker-2/state-change.log --topic orders --partitions 0,1",),
 )
 async def state_change_log_merger(

@@ -29,7 +29,7 @@ class End(StrEnum):
     Danger.CHANGES,
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS, Need.FILES},
-    replaces="kafka.tools.UpdateOffsetsInZK",
+    replaces=("kafka.tools.UpdateOffsetsInZK",),
     examples=("earliest consumer.properties orders",),
 )
 async def update_offsets_in_zk(

@@ -19,7 +19,7 @@ from kwire_zookeeper_tools.tool_run import ToolRun
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER},
-    replaces="kafka.tools.VerifyConsumerRebalance",
+    replaces=("kafka.tools.VerifyConsumerRebalance",),
     examples=("--zookeeper.connect localhost:2181 --group app",),
 )
 async def verify_consumer_rebalance(

@@ -208,7 +208,6 @@ class ClusterRouter:
             ConnectionFault: no broker responds in time; at once if no bootstrap server can be used.
         """
         fault: ConnectionFault | None = None
-        pause = FIRST_PAUSE
 
         def waiting_for() -> str:
             brokers = ", ".join(map(str, self.known_brokers()))
@@ -216,18 +215,23 @@ class ClusterRouter:
             answered = "answers at the moment" if self.metadata.listed_ids else "has answered yet"
             return f"no broker of {brokers} {answered}{because}"
 
+        async def ask_until_described() -> ClusterDescription:
+            nonlocal fault
+            pause = FIRST_PAUSE
+            while True:
+                faults: list[ConnectionFault] = []
+                description = await self._ask_all_for_cluster(faults)
+                if description is not None:
+                    return description
+                fault = faults[-1]
+                if self._is_hopeless(faults):
+                    raise _most_telling(faults)
+                pause = await back_off(pause)
+
         try:
             with self._reporting(waiting_for):
                 async with timeout_after(self.timeout):
-                    while True:
-                        faults: list[ConnectionFault] = []
-                        description = await self._ask_all_for_cluster(faults)
-                        if description is not None:
-                            return description
-                        fault = faults[-1]
-                        if self._is_hopeless(faults):
-                            raise _most_telling(faults)
-                        pause = await back_off(pause)
+                    return await ask_until_described()
         except TimeoutError as error:
             raise fault or _timeout(error, self.known_brokers()[0], "the metadata request", self.timeout) from None
 

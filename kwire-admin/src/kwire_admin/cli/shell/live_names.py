@@ -110,8 +110,6 @@ class LiveNames:
 
     async def _serve(self) -> None:
         """Fetch the kinds that are wanted until the shell ends, which cancels this."""
-        from kwire_admin.operations.names import NAMES  # takes longer to import than the first prompt has
-
         admin: AdminClient | None = None
         try:
             while True:
@@ -120,11 +118,7 @@ class LiveNames:
                     kind = next(iter(self._wanted))
                     del self._wanted[kind]
                     try:
-                        if kind == "clusters":
-                            self._store(kind, cluster_names(), FRESH)
-                        else:
-                            admin = admin or await self._open()
-                            self._store(kind, await NAMES[kind](admin), FRESH)
+                        admin = await self._fetch(kind, admin)
                         self.failure = None
                     except (KwireError, OSError, ValueError, click.UsageError) as error:
                         self.failure = str(error)
@@ -135,6 +129,17 @@ class LiveNames:
         finally:
             if admin is not None:
                 await admin.close()
+
+    async def _fetch(self, kind: str, admin: AdminClient | None) -> AdminClient | None:
+        """Fetch the names of a kind with a client, which is opened if necessary, and return the client."""
+        from kwire_admin.operations.names import NAMES  # takes longer to import than the first prompt has
+
+        if kind == "clusters":
+            self._store(kind, cluster_names(), FRESH)
+            return admin
+        admin = admin or await self._open()
+        self._store(kind, await NAMES[kind](admin), FRESH)
+        return admin
 
     async def _open(self) -> AdminClient:
         from kwire.client.admin import AdminClient

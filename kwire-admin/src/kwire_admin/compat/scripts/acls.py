@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
@@ -132,20 +133,19 @@ def _bindings(values: OptionValues) -> Iterable[AclBinding]:
 
     # One binding for each combination, as AclCommand makes them: without a host, from any.
     pattern = _pattern(values)
-    for type, name in _resources(values):
-        for permission, word in ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny")):
-            for principal in values.all(f"{word}-principal"):
-                for host in values.all(f"{word}-host") or ["*"]:
-                    for operation in _operations(values, type):
-                        yield AclBinding(
-                            resource_type=type,
-                            resource_name=name,
-                            pattern_type=pattern,
-                            principal=principal,
-                            host=host,
-                            operation=AclOperation[operation],
-                            permission_type=permission,
-                        )
+    rules = ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny"))
+    for (type, name), (permission, word) in product(_resources(values), rules):
+        principals, hosts = values.all(f"{word}-principal"), values.all(f"{word}-host") or ["*"]
+        for principal, host, operation in product(principals, hosts, _operations(values, type)):
+            yield AclBinding(
+                resource_type=type,
+                resource_name=name,
+                pattern_type=pattern,
+                principal=principal,
+                host=host,
+                operation=AclOperation[operation],
+                permission_type=permission,
+            )
 
 
 def _filters(values: OptionValues) -> list[AclBindingFilter]:
