@@ -163,7 +163,7 @@ def script_tool(name: str, script: str, summary: str, **fields: Any) -> ScriptTo
 
     function.__name__ = function.__qualname__ = name.replace("-", "_")
     fields.setdefault("needs", frozenset({Need.BROKERS, Need.ZOOKEEPER}))
-    tool = ScriptTool(function, runs_on=ANYWHERE, script=script, summary_line=summary, **fields)
+    tool = ScriptTool(function=function, runs_on=ANYWHERE, script=script, summary_line=summary, **fields)
     return tool
 
 
