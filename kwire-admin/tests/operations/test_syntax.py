@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kazoo.hosts import collect_hosts
 
 from kwire_admin.http.schemas import body_schema
 from kwire_admin.operations import registry
@@ -39,7 +37,6 @@ from kwire_admin.operations.verbs.reassignments import SIZE, parse_size
 from kwire_admin.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
 from kwire_cluster.zookeeper.store import check_path
 from kwire_zookeeper_tools.verbs.zookeeper.decode import PATH
-from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,41 +120,6 @@ def test_text_that_a_verb_checks_itself_is_accepted_by_its_parser(case: tuple[st
     assert handled_by_the_verb or _accepts(parser, text)
 
 
-@given(st.from_regex(ZOOKEEPER.pattern, fullmatch=True))
-def test_address_of_a_zookeeper_is_read_by_its_client(text: str) -> None:
-    servers, chroot = collect_hosts(text)
-    assert 1 <= len(servers) == text.partition("/")[0].count(",") + 1
-    for host, port in servers:
-        assert 1 <= port <= 65535
-        assert ip_address(host).version == 6 if ":" in host else host.encode("idna")
-    assert chroot is None or not {"", ".", ".."}.intersection(chroot.split("/")[1:])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "localhost",
-        "zk-1:2181,zk-2:2181,zk-3:2181/kafka/test-1.0",
-        "project_zookeeper_1:65535",
-        "10.0.0.1:2181",
-        "[::1]:2181,[2001:db8::7]/kafka",
-        "[1:2:3:4:5:6:7:8]",
-        "[::]",
-    ],
-)
-def test_addresses_of_zookeepers(text: str) -> None:
-    assert ZOOKEEPER.match(text).string == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "zk:0", "zk:65536", "zk:", "::1", "[::1", "[1::2::3]", "[1:2:3]", "a..b", "zk,", "zk/", "zk/..", "zk//a"],
-)
-def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="is not the address of a ZooKeeper"):
-        ZOOKEEPER.match(text)
-
-
 def _texts(syntax: Syntax) -> st.SearchStrategy[str]:
     return st.from_regex(syntax.pattern, fullmatch=True)
 
@@ -219,7 +181,7 @@ def test_patterns_are_read_alike_by_python_ecma_script_and_rust() -> None:
 
 
 def test_every_declared_syntax_is_tested_and_in_the_schema_of_its_parameter() -> None:
-    tested = {syntax for syntax, _ in PARSERS.values()} | {*SUBSETS.values(), ZOOKEEPER}
+    tested = {syntax for syntax, _ in PARSERS.values()} | {*SUBSETS.values()}
     declared = [parameter for parameter in _parameters() if parameter.declared.syntax is not None]
     assert {parameter.declared.syntax for parameter in declared} == tested
     for parameter in declared:

@@ -315,7 +315,7 @@ def _columns(
 
 
 def _select(types: Mapping[str, DuckDBPyType], found: Mapping[str, str]) -> str:
-    """Return the columns of a query in the types of a table; those that files lack are null.
+    """Return the columns of a query in the types of a table. Columns that files lack are null.
 
     Args:
         types: the declared types by column.
@@ -339,7 +339,7 @@ def _in_utc(value: str, type: DuckDBPyType, depth: int = 0) -> str:
     if _ZONED not in str(type):
         return f"CAST({value} AS {type})"
     item = f"item{depth}"
-    children: dict[str, DuckDBPyType] = {} if type.id.startswith("timestamp") else dict(type.children)  # type: ignore[arg-type]
+    children: dict[str, DuckDBPyType] = {} if type.id.startswith("timestamp") else dict(type.children)  # type: ignore[arg-type]  # children of such types are pairs
     if type.id == "list":
         return f"list_transform({value}, lambda {item}: {_in_utc(item, children['child'], depth + 1)})"
     if type.id == "map":

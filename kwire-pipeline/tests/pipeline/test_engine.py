@@ -225,8 +225,8 @@ def test_option_has_limit_of_library_as_default() -> None:
     assert pipeline_engine.IN_PROCESS_ROWS == engine.IN_PROCESS_ROWS
 
 
-def test_error_of_a_file_in_an_executor_is_told_plainly() -> None:
-    """A full disk or a read-only mount is no bug of kwire."""
+def test_error_of_a_file_in_an_executor_is_one_line() -> None:
+    """Such as a full disk, or a read-only mount."""
     reason = "[Errno 30] Failed to open local file '/mnt/x'. Detail: [errno 30] Read-only file system"
     for kind in ("OSError", "PermissionError"):
         text = f"An exception was thrown from the Python worker:\nTraceback\n  raise KeyError\n{kind}: {reason}\n"

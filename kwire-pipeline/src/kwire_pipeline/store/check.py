@@ -87,7 +87,7 @@ class TableCheck:
         pin: the table as the commit left it.
         rows: number of rows that can be read now.
         findings: its faults; none if it is whole.
-        obstacles: why kwire cannot write to it; none if it can.
+        obstacles: reasons for which kwire cannot write to it.
         target: the files that a repair leaves.
         table: the table at its newest version; None if it does not exist.
         changes: True if a repair changes the table.

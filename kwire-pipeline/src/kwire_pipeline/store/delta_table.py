@@ -308,7 +308,7 @@ def check_writable(uri: str, table: DeltaTable, *, removes: bool) -> None:
 
 
 def obstacles(table: DeltaTable, *, removes: bool = True) -> list[str]:
-    """Return why kwire cannot commit to a table, and what to do; none if it can.
+    """Return the reasons for which kwire cannot commit to a table, each with its remedy.
 
     Args:
         table: the table.

@@ -92,7 +92,7 @@ def test_check_names_what_prevents_the_next_commit(
             assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
 
 
-def test_harmless_features_are_no_faults(copies: Callable[[], Path], subtests: pytest.Subtests) -> None:
+def test_harmless_features_are_not_reported(copies: Callable[[], Path], subtests: pytest.Subtests) -> None:
     operations = {
         "change data": set_property("delta.enableChangeDataFeed", "true"),
         "deletion vectors without any": add_feature(TableFeatures.DeletionVectors),

@@ -9,25 +9,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from kwire._util.readable import time_text
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.parameters import PORT, NotFound, Option, Syntax
+from kwire_admin.operations.parameters import InvalidArgument, NotFound, Option
 from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import ActiveController, Store
+    from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
 T = TypeVar("T")
-
-LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-GROUP = "[0-9A-Fa-f]{1,4}"
-SHORTENED = "|".join(f"(?:{GROUP}:){{1,{7 - after}}}(?::{GROUP}){{1,{after}}}" for after in range(1, 7))
-"""IPv6 addresses with `::` between groups, by the largest number of groups after it."""
-IPV6 = f"(?:{GROUP}:){{7}}{GROUP}|(?:{GROUP}:){{1,7}}:|{SHORTENED}|:(?:(?::{GROUP}){{1,7}}|:)"
-SERVER = rf"(?:{LABEL}(?:\.{LABEL}){{0,9}}|\[(?:{IPV6})\])(?::{PORT})?"
-CHROOT = r"(?:/[A-Za-z0-9_:@-][A-Za-z0-9_:@.-]*)*"
-ZOOKEEPER = Syntax(
-    f"{SERVER}(?:,{SERVER})*{CHROOT}", "the address of a ZooKeeper: write HOST:PORT,HOST:PORT or HOST:PORT/CHROOT"
-)
 
 QUEUES = {
     "/isr_change_notification": "changes of ISRs that the controller has not taken up",
@@ -76,12 +66,18 @@ async def open_store(run: Run, zookeeper: str | None) -> Store:
         zookeeper: its address; None to ask a broker.
 
     Raises:
+        InvalidArgument: `zookeeper` is another text; the error says what to write.
         NotFound: no broker reports a ZooKeeper.
         Unreachable: no server accepts the connection.
     """
     from kwire_cluster.zookeeper import connect
+    from kwire_cluster.zookeeper.connection import check_hosts
+    from kwire_cluster.zookeeper.errors import InvalidConnectString
 
-    hosts = await zookeeper_of(run.admin) if zookeeper is None else ZOOKEEPER.match(zookeeper).string
+    try:
+        hosts = await zookeeper_of(run.admin) if zookeeper is None else check_hosts(zookeeper)
+    except InvalidConnectString as error:
+        raise InvalidArgument(str(error)) from None
     if not hosts:
         raise NotFound(
             "no broker reports a ZooKeeper: a KRaft cluster has none (see `quorum describe`); otherwise name it with "
@@ -99,7 +95,7 @@ async def show(
     run: Run,
     zookeeper: Annotated[
         str | None,
-        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...", syntax=ZOOKEEPER),
+        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,..."),
     ] = None,
 ) -> Rows[ControllerZnode]:
     """Show the controller and its pending work, as ZooKeeper has them, and what blocks this work.
@@ -116,30 +112,37 @@ async def show(
 
 async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
     from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, ControllerEpoch
+    from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
     from kwire_zookeeper_tools.children import data_of, read_children
 
-    controller = await _read(store, ActiveController)
-    epoch = await _read(store, ControllerEpoch)
+    malformed: list[ZnodeError] = []
+    controller = await _read(store, ActiveController, malformed)
+    epoch = await _read(store, ControllerEpoch, malformed)
     yield _controller_row(controller)
     yield ControllerZnode(ControllerEpoch.path(), f"{0 if epoch is None else epoch.epoch} elections of a controller")
-    live = {int(name) async for name, _ in read_children(store, BrokerRegistration.root)}
+    live = {int(name) async for name, _ in read_children(store, BrokerRegistration.root) if name.isdecimal()}
     yield ControllerZnode(BrokerRegistration.root, f"live brokers: {_listed(live)}")
-    topics = {
-        name: TopicRegistration.decode(data_of(znode), TopicRegistration.path(name))
-        async for name, znode in read_children(store, TopicRegistration.root)
-    }
+    topics: dict[str, TopicRegistration] = {}
+    async for name, znode in read_children(store, TopicRegistration.root):
+        try:
+            topics[name] = TopicRegistration.decode(data_of(znode), TopicRegistration.path(name))
+        except ZnodeError as error:
+            malformed.append(error)
     nobody = None if controller is not None else "no broker is the controller"
     async for row in _deletions(store, topics, live, nobody):
         yield row
-    async for row in _reassignments(store, topics, live, nobody):
+    async for row in _reassignments(store, topics, live, nobody, malformed):
         yield row
-    async for row in _elections(store, topics, live, nobody):
+    async for row in _elections(store, topics, live, nobody, malformed):
         yield row
     for path, meaning in QUEUES.items():
         count = len([name async for name, _ in read_children(store, path)])
         if count:
             yield ControllerZnode(path, f"{count} {meaning}", nobody)
+    for fault in malformed:
+        reason = f"{fault.key}: {fault.reason}" if fault.key else fault.reason
+        yield ControllerZnode(fault.path, "the controller cannot read this znode", reason)
 
 
 def _controller_row(controller: ActiveController | None) -> ControllerZnode:
@@ -175,13 +178,17 @@ async def _deletions(
 
 
 async def _reassignments(
-    store: Store, topics: Mapping[str, TopicRegistration], live: set[int], nobody: str | None
+    store: Store,
+    topics: Mapping[str, TopicRegistration],
+    live: set[int],
+    nobody: str | None,
+    malformed: list[ZnodeError],
 ) -> AsyncIterator[ControllerZnode]:
     """Return reassignments: requested ones in their znode, and running ones in the znodes of topics (KIP-455)."""
     from kwire_cluster.zookeeper import ReassignPartitions
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
-    requested = await _read(store, ReassignPartitions)
+    requested = await _read(store, ReassignPartitions, malformed)
     for (topic, partition), replicas in ({} if requested is None else requested.targets()).items():
         reason = _down(set(replicas), live) if topic in topics else f"topic {topic} does not exist"
         yield ControllerZnode(
@@ -200,11 +207,15 @@ async def _reassignments(
 
 
 async def _elections(
-    store: Store, topics: Mapping[str, TopicRegistration], live: set[int], nobody: str | None
+    store: Store,
+    topics: Mapping[str, TopicRegistration],
+    live: set[int],
+    nobody: str | None,
+    malformed: list[ZnodeError],
 ) -> AsyncIterator[ControllerZnode]:
     from kwire_cluster.zookeeper import PreferredReplicaElection
 
-    requested = await _read(store, PreferredReplicaElection)
+    requested = await _read(store, PreferredReplicaElection, malformed)
     for topic, partition in () if requested is None else requested.partitions:
         registration = topics.get(topic)
         replicas = () if registration is None else registration.partitions.get(partition, ())
@@ -214,15 +225,18 @@ async def _elections(
         )
 
 
-async def _read(store: Store, kind: type[T]) -> T | None:
-    """Return a znode; None if it does not exist."""
-    from kwire_cluster.zookeeper.errors import NoNode
+async def _read(store: Store, kind: type[T], malformed: list[ZnodeError]) -> T | None:
+    """Return a znode; None if it does not exist, or if it is malformed, which is added to a list."""
+    from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
 
     try:
         znode = await store.get(kind.path())  # type: ignore[attr-defined]  # every class of znodes has a path
+        return kind.decode(znode.data)  # type: ignore[attr-defined,no-any-return]  # and decodes its data
     except NoNode:
         return None
-    return kind.decode(znode.data)  # type: ignore[attr-defined,no-any-return]  # and decodes its data
+    except ZnodeError as error:
+        malformed.append(error)
+        return None
 
 
 def _down(brokers: set[int], live: set[int]) -> str | None:
