@@ -1,7 +1,13 @@
-"""Tables: drawn by rich on a terminal, plain aligned columns elsewhere."""
+r"""Tables: drawn by rich on a terminal that is wide enough, plain aligned columns elsewhere.
+
+On a terminal that is too narrow, cells are broken between words and after commas. If that does not suffice, each row is
+shown as a record with a line for each cell, as `psql` does with `\x auto`. Nothing is cut off.
+"""
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 from itertools import repeat
 from operator import add, sub
@@ -15,14 +21,18 @@ if TYPE_CHECKING:
     from kwire.terminal.colors import Paint
 
 GAP = "  "
-SEPARATOR = 3
-"""Columns between two cells of a table that rich draws."""
-FOLDED_WIDTH = 20
-"""The least width of a column that folds."""
+WIDE_GAP, NARROW_GAP = 3, 2
+"""Blanks between two cells on a terminal: where a table fits as it is, and otherwise."""
+NO_VALUE = "-"
+"""The cell of an unknown or absent value."""
+PROSE_WIDTH = 20
+"""Least width of a column of prose: its words are short, and a line of one word is hard to read."""
+BREAK = re.compile(r"[^ ,]+[ ,]*|[ ,]+")
+"""A piece of a cell that stays in one line, with the blanks and commas after it."""
 
 
 class TableColumn(NamedTuple):
-    """A column; `number` aligns it to the right, `folds` lets cells wrap on a narrow terminal."""
+    """A column; `number` aligns it to the right, `folds` is true for prose."""
 
     title: str
     number: bool = False
@@ -32,7 +42,7 @@ class TableColumn(NamedTuple):
 def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
     """Print a table to stdout. Cells can contain names of strangers, and are escaped."""
     if sys.stdout.isatty():
-        _print_with_rich(columns, rows, paint)
+        _print_on_terminal(columns, rows, paint, shutil.get_terminal_size().columns)
     else:
         sys.stdout.write("\n".join((*plain_lines(columns, rows), "")))
 
@@ -51,29 +61,115 @@ def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -
         yield line.rstrip()
 
 
-def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
+def _print_on_terminal(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint, width: int) -> None:
+    layout = fitting_layout(columns, [[*map(printable, row)] for row in rows], width)
+    if layout.widths is None:
+        sys.stdout.write("\n".join((*record_lines(layout.columns, layout.rows, paint), "")))
+    else:
+        _print_with_rich(layout, layout.widths, paint)
+    if layout.left_out:
+        print(f"Without values: {', '.join(layout.left_out)}")
+
+
+class TableLayout(NamedTuple):
+    """The form of a table on a terminal.
+
+    Attributes:
+        columns: the columns.
+        rows: their cells.
+        widths: the widths of the columns; None if each row is shown as a record.
+        gap: the blanks between two columns.
+        left_out: titles of columns that are not shown, because no row has a value.
+    """
+
+    columns: Sequence[TableColumn]
+    rows: Sequence[Sequence[str]]
+    widths: Sequence[int] | None
+    gap: int = NARROW_GAP
+    left_out: Sequence[str] = ()
+
+
+def fitting_layout(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> TableLayout:
+    """Return the first layout that fits a terminal of `width` columns: as it is, with broken cells, without columns
+    that have no value, or records.
+    """
+    texts = [*zip([column.title for column in columns], *rows, strict=True)]
+    natural = [max(map(cell_width, cells)) for cells in texts]
+    gaps = len(columns) - 1
+    if sum(natural) + WIDE_GAP * gaps <= width:
+        return TableLayout(columns, rows, natural, WIDE_GAP)
+    widths = fitting_widths(columns, texts, width - NARROW_GAP * gaps)
+    if widths is not None:
+        return TableLayout(columns, rows, widths)
+    known = [at for at, (_, *cells) in enumerate(texts) if any(cell != NO_VALUE for cell in cells)]
+    left_out = [column.title for at, column in enumerate(columns) if at not in known]
+    columns = [columns[at] for at in known]
+    widths = fitting_widths(columns, [texts[at] for at in known], width - NARROW_GAP * (len(known) - 1))
+    return TableLayout(columns, [[row[at] for at in known] for row in rows], widths, left_out=left_out)
+
+
+def fitting_widths(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]], room: int) -> Sequence[int] | None:
+    """Return the widths of columns that have `room` columns of a terminal; None if they do not fit.
+
+    Cells are broken only at blanks and after commas: a name in two lines cannot be found or copied. The room that
+    columns without such cells leave is divided among the others.
+
+    Args:
+        texts: the title and the cells of each column.
+    """
+    natural = [max(map(cell_width, cells)) for cells in texts]
+    least = []
+    for column, most, cells in zip(columns, natural, texts, strict=True):
+        pieces = {piece.rstrip() for text in {*cells} for piece in breakable_pieces(text)}
+        floor = min(PROSE_WIDTH, most) if column.folds else 0
+        least.append(max([floor, *map(cell_width, pieces)]))
+    if sum(least) > room:
+        return None
+    limit = max(natural)
+    while sum(fitted := [min(most, max(lowest, limit)) for most, lowest in zip(natural, least, strict=True)]) > room:
+        limit -= 1
+    return fitted
+
+
+def breakable_pieces(text: str) -> list[str]:
+    """Return the parts of a cell that stay in one line each; joined, they are the cell."""
+    return BREAK.findall(text)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a cell with its pieces in lines of at most `width` columns, if the pieces are not wider."""
+    lines = [""]
+    for piece in breakable_pieces(text):
+        if lines[-1] and cell_width(lines[-1]) + cell_width(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def record_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> Iterator[str]:
+    """Return a line for each cell, and an empty line between rows, for a terminal that is too narrow for a table."""
+    width = max(len(column.title) for column in columns)
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        for column, cell in zip(columns, row, strict=True):
+            yield f"{paint('title', f'{column.title:<{width}}')}{GAP}{cell}"
+
+
+def _print_with_rich(layout: TableLayout, widths: Sequence[int], paint: Paint) -> None:
     from rich import box
-    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [[*map(printable, row)] for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(
-            column.title,
-            justify="right" if column.number else "left",
-            overflow="fold",
-            no_wrap=not column.folds,
-        )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    # Between two cells, rich prints their paddings and a blank.
+    padding = (0, 1) if layout.gap == WIDE_GAP else (0, 1, 0, 0)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=padding)
+    for column, width in zip(layout.columns, widths, strict=True):
+        title = wrapped(column.title, width)
+        table.add_column(title, justify="right" if column.number else "left", overflow="fold", no_wrap=True)
+    for row in layout.rows:
+        table.add_row(*(Text(wrapped(cell, width)) for cell, width in zip(row, widths, strict=True)))
     console = Console(color_system="auto" if paint.on else None, highlight=False)
-    # On a narrow terminal, lines continue in the next row. A value that rich cuts off looks like another value.
-    widths = [
-        FOLDED_WIDTH if column.folds else max(map(cell_len, (column.title, *cells)))
-        for column, *cells in zip(columns, *rows, strict=True)
-    ]
-    console.width = max(console.width, sum(widths) + SEPARATOR * (len(widths) - 1))
+    console.width = sum(widths) + layout.gap * (len(widths) - 1)
     console.print(table)

@@ -34,6 +34,7 @@ from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.structures import Broker
 from kwire.protocol.errors import ConnectionFault, Timeout
+from kwire.testing import FakeCluster
 from tests.client.admin.scripted_broker import KeepSilent, LoseResponse, ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:
@@ -202,3 +203,13 @@ async def test_connections_of_a_scripted_broker_end_with_it() -> None:
     assert await asyncio.wait_for(reader.read(), 30) == b""
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_timeout_of_nothing_ends() -> None:
+    """A loop that never waits would not be ended by its timeout, and start tries until the memory is full."""
+    with FakeCluster(brokers=1, topics=["orders"]) as cluster:
+        for timeout in (0.0, -1.0, 1e-9):
+            async with await AdminClient.open(cluster.bootstrap) as admin:
+                admin.router.timeout = timeout
+                with pytest.raises(ConnectionFault):
+                    await admin.list_groups()

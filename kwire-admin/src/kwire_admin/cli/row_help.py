@@ -14,7 +14,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from kwire.terminal.colors import Paint
+from kwire.terminal.colors import paint_for
 from kwire.terminal.tables import TableColumn, print_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def print_row_help(verb: Operation) -> None:
     """Print the keys of the rows that a verb returns."""
     print("JSON: one array of objects with these keys. An item that failed is an object with name and error.\n")
     columns = [TableColumn("key"), TableColumn("type"), TableColumn("meaning", folds=True)]
-    print_table(columns, [list(key) for key in described_keys(verb.result)], Paint(on=sys.stdout.isatty()))
+    print_table(columns, [list(key) for key in described_keys(verb.result)], paint_for(sys.stdout))
 
 
 def described_keys(row_class: Any, prefix: str = "") -> Iterator[DescribedKey]:

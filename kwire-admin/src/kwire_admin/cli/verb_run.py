@@ -15,7 +15,7 @@ from kwire._util.secret import Secret
 from kwire.errors import KwireError
 from kwire.protocol.errors import ConnectFailed
 from kwire.terminal.cluster import config_path, merge
-from kwire.terminal.colors import Paint
+from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 from kwire_admin.cli.row_help import print_row_help
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
@@ -58,7 +58,7 @@ def run_command(verb: Operation, values: dict[str, Any]) -> int:
         return 0
     chosen = session.options(chosen)
     options: dict[str, Any] = {name: values.pop(name) for name in ("dry_run", "wait", "yes") if name in values}
-    paint = Paint(on=sys.stdout.isatty())
+    paint = paint_for(sys.stdout)
     run: VerbRun | None = None
     try:
         cluster = session.cluster(chosen, is_required=verb.connects is True)

@@ -48,6 +48,8 @@ WITH_ZOOKEEPER = {
 """Module of each script that finds the cluster in ZooKeeper, in place of the module in MODULES."""
 OLD_RELEASES = ("0.8.2.2", "0.9.0.1", "0.10.2.2")
 """Releases with the scripts of WITH_ZOOKEEPER that a run can follow."""
+NEW_RELEASES = ("3.9.1", "4.4.0")
+"""Releases without ZooKeeper in their scripts that a run can follow, the default first."""
 TOOLS = {
     "kafka-add-partitions": ("add-partitions",),
     "kafka-check-reassignment-status": ("reassign-partitions", "--verify"),
@@ -74,12 +76,19 @@ _SCRIPTS_OF_0_8 = (
     *("kafka-simple-consumer-shell", "kafka-topics"),
 )
 _SCRIPTS_OF_0_9 = ("kafka-acls", "kafka-configs", "kafka-consumer-groups")
+_SCRIPTS_OF_4 = (
+    *MODULES.keys()
+    - {"kafka-groups", "kafka-share-groups", "kafka-streams-groups", "kafka-preferred-replica-election"},
+    *("kafka-dump-log", "kafka-jmx", "kafka-replica-verification", RUN_CLASS),
+)
 SCRIPTS_OF_RELEASES = {
     "0.8.2.2": tuple(sorted(_SCRIPTS_OF_0_8)),
     "0.9.0.1": tuple(sorted((*_SCRIPTS_OF_0_8, *_SCRIPTS_OF_0_9))),
     "0.10.2.2": tuple(sorted((*_SCRIPTS_OF_0_8, *_SCRIPTS_OF_0_9, "kafka-broker-api-versions"))),
+    "3.9.1": tuple(sorted((*_SCRIPTS_OF_4, "kafka-mirror-maker"))),
+    "4.4.0": tuple(sorted((*_SCRIPTS_OF_4, "kafka-groups", "kafka-share-groups", "kafka-streams-groups"))),
 }
-"""Those of SCRIPTS that the folder `bin` of a release in OLD_RELEASES had."""
+"""Those of SCRIPTS that the folder `bin` of a release had."""
 
 
 def scripts_of(release: str | None) -> tuple[str, ...]:
@@ -123,8 +132,8 @@ def run_script(name: str, arguments: Sequence[str], release: str | None = None) 
     Args:
         name: the script without `.sh`.
         arguments: its arguments.
-        release: one of OLD_RELEASES, to print and to end as its script does; None for 0.10.2.2 with ZooKeeper, and for
-            3.9.1 with brokers, and for the exit code 1 after each error.
+        release: one of OLD_RELEASES or NEW_RELEASES, to print and to end as its script does; None for 0.10.2.2 with
+            ZooKeeper, and for 3.9.1 with brokers, and for the exit code 1 after each error.
 
     Raises:
         KeyError: the name is unknown.
@@ -138,11 +147,13 @@ def run_script(name: str, arguments: Sequence[str], release: str | None = None) 
         return (
             print_version() if "--version" in arguments else int(part("tool-runner", name)(tool, [*words, *arguments]))
         )
-    is_old = release is not None and not _names(arguments, "bootstrap-server")
+    new = release if release in NEW_RELEASES else None
+    old = release if release in OLD_RELEASES else None
+    is_old = old is not None and not _names(arguments, "bootstrap-server")
     is_old = is_old or _names(arguments, "zookeeper", "authorizer-properties")
     if name in WITH_ZOOKEEPER and is_old and not _names(arguments, "new-consumer"):
-        return find_script_with_zookeeper(name).run(arguments, release)
-    return find_script(name).run(arguments)
+        return find_script_with_zookeeper(name).run(arguments, old)
+    return find_script(name).run(arguments, new or NEW_RELEASES[0])
 
 
 def run_class(arguments: Sequence[str], release: str | None = None) -> int:

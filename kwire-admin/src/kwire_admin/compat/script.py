@@ -89,7 +89,7 @@ class ScriptRun:
 
     Attributes:
         values: its arguments.
-        release: the release with the options and the output that it follows with `--zookeeper`.
+        release: the release with the options and the output that it follows.
         caller: the tool that runs it; None for a program of its own.
         opened: clients and sessions, which are closed at the end.
         has_failures: True if something has failed although the exit code of Kafka's script is 0. A tool fails then.
@@ -199,7 +199,8 @@ class Script:
 
         Args:
             arguments: the arguments without the name of the script.
-            release: a release of Kafka that had `--zookeeper`; its script defines the output and the exit codes.
+            release: the release of Kafka whose script defines the output and the exit codes; None for 0.10.2.2 with
+                exit code 1 after each error.
         """
         from kwire.client.admin.errors import AdminError
         from kwire.errors import KwireError

@@ -70,8 +70,9 @@ class Tries(Generic[R]):
             while True:
                 self._start()
                 next_at = now() + self._delay
-                while now() < next_at:
-                    done = await self._wait(next_at - now())
+                is_due = False
+                while not is_due:  # waits at least once, or a delay of nothing would not let the timeout end the loop
+                    done = await self._wait(max(0.0, next_at - now()))
                     for task in done:
                         answer = self._result(task)
                         if answer is not None:
@@ -83,6 +84,7 @@ class Tries(Generic[R]):
                         pause = min(2 * pause, LONGEST_PAUSE)
                     elif not self._may_start_another():
                         next_at = now() + self._delay
+                    is_due = now() >= next_at
                 for endpoint, since in list(self._asked.items()):
                     if now() - since >= self._delay:
                         self._forget(endpoint)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kwire_admin.compat.registry import OLD_RELEASES
+from kwire_admin.compat.registry import NEW_RELEASES, OLD_RELEASES
 
 
 @click.group()
@@ -21,15 +21,18 @@ def compat() -> None:
 
 @compat.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--release", type=click.Choice(OLD_RELEASES), help="Print and end with ZooKeeper as this release does.")
+@click.option(
+    "--release", type=click.Choice([*OLD_RELEASES, *NEW_RELEASES]), help="Print and end as this release does."
+)
 def install(folder: Path, release: str | None) -> int:
     """Write the scripts into a folder, each with and without .sh.
 
     Put the folder into PATH before Kafka's own scripts to use them instead. A file that is another program is left
     alone, and nothing is written.
 
-    With ZooKeeper, they print what Kafka 0.10.2.2 prints, and end with 1 after each error. With --release, lines and
-    exit codes are those of that release, which often ends with 0, and only its scripts are written.
+    They print what Kafka 3.9.1 prints, and with ZooKeeper what 0.10.2.2 prints, and end then with 1 after each error.
+    With --release, lines and exit codes are those of that release, of which an old one often ends with 0, and only its
+    scripts are written.
 
     \b
     Examples:

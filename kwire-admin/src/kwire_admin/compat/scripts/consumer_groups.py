@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_groups
+from kwire_admin.compat.group_options import check_scenario, listed, need_one_of
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin import AdminClient, GroupDescription, TopicPartition
+    from kwire.client.admin import AdminClient, TopicPartition
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
     from kwire_admin.operations.offset_resets import ResetTarget
@@ -24,6 +26,17 @@ NO_EXECUTE = (
     "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
     "behavior without prompting."
 )
+VIEWS = ("members", "offsets", "state")
+AVAILABLE_WITH = {
+    "members": ("describe",),
+    "verbose": ("describe",),
+    "offsets": ("describe",),
+    "state": ("describe", "list"),
+    "type": ("list",),
+}
+"""Actions of options that no other action takes."""
+STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
+"""The states of groups, in the order in which 3.9.1 lists them. 4.4.0 lists them in the order of a Java set."""
 FAILURE = "Error: Executing consumer group command failed due to "
 
 
@@ -38,30 +51,66 @@ async def run(run: ScriptRun) -> None:
         values.need("bootstrap-server")
         await _validate_regex(run, await run.admin(), values.get("validate-regex") or "")
         return
-    chosen = [action for action in ACTIONS if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError(
-            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
-        )
-    values.need("bootstrap-server")
-    [action] = chosen
-    if action in ("describe", "delete", "reset-offsets") and "group" not in values and "all-groups" not in values:
-        raise ScriptUsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
-    if action == "delete-offsets":
-        values.need("group", "topic")
-    if "new-consumer" in values and "zookeeper" in values:
-        raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
+    _check(run)
+    [action] = [action for action in ACTIONS if action in values]
     admin = await run.admin(values.number("timeout"))
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
-        await _describe(run, admin)
+        await describe_groups(run, admin, await _groups(admin, values), FAILURE)
     elif action == "delete":
         await _delete(run, admin)
     elif action == "reset-offsets":
         await _reset(run, admin)
     else:
         await _delete_offsets(run, admin)
+
+
+def _check(run: ScriptRun) -> None:
+    """Check the options in the order in which Kafka's script does, since only the first error is printed.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+    """
+    values = run.values
+    for option, actions in AVAILABLE_WITH.items():
+        if option in values and not any(action in values for action in actions):
+            raise ScriptUsageError(f"Option(s) [{option}] are unavailable given other options on the command line")
+    values.need("bootstrap-server")
+    if "describe" in values:
+        _need_groups(values, "describe")
+        if sum(view in values for view in VIEWS) > 1:
+            raise ScriptUsageError(f"Option [describe] takes at most one of these options: {listed(VIEWS)}")
+        if values.get("state") is not None:
+            raise ScriptUsageError("Option [describe] does not take a value for [state]")
+    if "delete" in values:
+        _need_groups(values, "delete")
+        if "topic" in values:
+            raise ScriptUsageError(
+                "The consumer does not support topic-specific offset deletion from a consumer group."
+            )
+    if "delete-offsets" in values and not ("group" in values and "topic" in values):
+        raise ScriptUsageError("Option [delete-offsets] takes the following options: [group], [topic]")
+    if "reset-offsets" in values:
+        if "execute" in values and "dry-run" in values:
+            raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+        if "execute" not in values and "dry-run" not in values:
+            run.warn(NO_EXECUTE)  # and it is a dry run
+        _need_groups(values, "reset-offsets")
+        check_scenario(values, SCOPES)
+    values.forbid("all-groups", "group")
+    values.forbid("list", "group", "topic")
+    values.forbid("describe", "topic")
+    if sum(action in values for action in ACTIONS) != 1:
+        raise ScriptUsageError(
+            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
+        )
+    if "new-consumer" in values and "zookeeper" in values:
+        raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
+
+
+def _need_groups(values: OptionValues, action: str) -> None:
+    need_one_of(values, action, "group", "all-groups")
 
 
 async def _validate_regex(run: ScriptRun, admin: AdminClient, pattern: str) -> None:
@@ -83,14 +132,16 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     states, types = _words(values, "state"), _words(values, "type")
     if not types <= {"classic", "consumer"}:
         raise ScriptUsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
-    groups = [group for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")]
+    if not states <= {state.lower() for state in STATES}:
+        raise ScriptUsageError(f"Invalid state list '{values.get('state')}'. Valid states are: {', '.join(STATES)}")
+    groups = [group for group in await admin.list_groups() if group.type.value in CONSUMER_TYPES]
     groups = [group for group in groups if not states or (group.state or "").lower() in states]
     groups = [group for group in groups if not types or group.type.value in types]
     if "state" not in values and "type" not in values:
         for group in groups:
             run.print(group.group_id)
         return
-    width = max([25, *(len(group.group_id) for group in groups)])
+    width = max([15, *(len(group.group_id) for group in groups)]) + 10
     shown = [name for name in ("type", "state") if name in values]
     run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
     for group in groups:
@@ -106,118 +157,7 @@ def _words(values: OptionValues, option: str) -> set[str]:
 async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
     if "all-groups" not in values:
         return values.all("group")
-    return [
-        group.group_id for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")
-    ]
-
-
-async def _describe(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.client.admin import AdminError
-    from kwire.messages.kafka.error_codes import ErrorCode
-
-    names = await _groups(admin, run.values)
-    described = await admin.describe_groups(names)
-    committed = await admin.list_group_offsets(names)
-    for name in names:
-        group, offsets = described[name], committed[name]
-        if isinstance(group, AdminError) and group.code != ErrorCode.GROUP_ID_NOT_FOUND:
-            run.print(f"\n{FAILURE}{java_error(group)}")  # such as a refusal, also of a member's topic (KAFKA-18813)
-            return
-        if isinstance(group, AdminError) or (
-            group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
-        ):
-            run.has_failures = True
-            run.print(f"\nError: Consumer group '{name}' does not exist.")
-            continue
-        if not group.members:
-            run.warn(f"\nConsumer group '{name}' has no active members.")
-        if "state" in run.values:
-            await _print_state(run, admin, group)
-        elif "members" in run.values:
-            _print_members(run, group)
-        else:
-            await _print_offsets(run, admin, group)
-
-
-async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
-    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
-    broker = brokers.get(group.coordinator)
-    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
-    width = max(25, len(address))
-    columns = max(25, len(group.group_id))
-    for row in (
-        ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
-        (group.group_id, address, group.assignor, group.state, len(group.members)),
-    ):
-        name, coordinator, assignor, state, members = row
-        start = "\n" if name == "GROUP" else ""
-        run.print(f"{start}{name:<{columns}} {coordinator:<{width}} {assignor:<20} {state:<15} {members}")
-
-
-def _print_members(run: ScriptRun, group: GroupDescription) -> None:
-    """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
-    titles: tuple[str, ...] = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
-    rows = [
-        (
-            group.group_id,
-            member.member_id,
-            member.instance_id or "",
-            member.host,
-            member.client_id,
-            str(sum(map(len, (member.assignment or {}).values()))),
-        )
-        for member in group.members
-    ]
-    widths = [*(max([len(titles[2]) if at == 2 else 15, *(len(row[at]) for row in rows)]) for at in range(5)), 15]
-    shown = [at for at in range(6) if at != 2 or any(row[2] for row in rows)]
-    verbose = "verbose" in run.values
-    assignments = ["ASSIGNMENT", *(_partitions_text(member.assignment or {}) for member in group.members)]
-    for number, (row, assignment) in enumerate(zip((titles, *rows), assignments, strict=True)):
-        line = " ".join(f"{row[at]:<{widths[at]}}" for at in shown)
-        run.print(f"{'' if number else chr(10)}{line} {assignment if verbose else ''}")
-
-
-def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
-    """Return the partitions of each topic, as Kafka 3.9.1 prints them: without the topics."""
-    texts = (f"({','.join(sorted(map(str, partitions)))})" for partitions in assignment.values() if partitions)
-    return ", ".join(sorted(texts)) or "-"
-
-
-async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
-    from kwire.client.admin import AdminError
-
-    lag = (await admin.group_lags([group.group_id]))[group.group_id]
-    if isinstance(lag, AdminError):
-        raise lag
-    rows = []
-    for partition in lag.partitions:
-        owner = partition.member
-        consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
-        numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
-        rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
-    if not rows:  # as Kafka's script, which prints no titles then
-        return
-    titles = (
-        "GROUP",
-        "TOPIC",
-        "PARTITION",
-        "CURRENT-OFFSET",
-        "LOG-END-OFFSET",
-        "LAG",
-        "CONSUMER-ID",
-        "HOST",
-        "CLIENT-ID",
-    )
-    widths = [15, 15, 10, 15, 15, 15, 15, 15, 0]
-    for index in (0, 1, 6, 7):
-        widths[index] = max([15, *(len(row[index]) for row in rows)])
-    for number, row in enumerate((titles, *rows)):
-        line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        run.print(("" if number else "\n") + line)
-
-
-def _text(number: int | None) -> str:
-    return "-" if number is None else str(number)
+    return [group.group_id for group in await admin.list_groups() if group.type.value in CONSUMER_TYPES]
 
 
 async def _delete(run: ScriptRun, admin: AdminClient) -> None:
@@ -291,15 +231,8 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
     from kwire.client.admin import AdminError
 
     values = run.values
-    if sum(scope in values for scope in SCOPES) != 1:
-        raise ScriptUsageError(
-            "Option [reset-offsets] takes one of these options: " + ", ".join(f"[{scope}]" for scope in SCOPES)
-        )
-    if "execute" in values and "dry-run" in values:
-        raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
-    # Without either option Kafka warns and makes a dry run.
-    if "execute" not in values and "dry-run" not in values:
-        run.warn(NO_EXECUTE)
+    if not any(scope in values for scope in SCOPES):
+        raise ScriptUsageError(f"Option [reset-offsets] takes one of these options: {listed(SCOPES)}")
     rows = []
     groups = await _groups(admin, values)
     described = await admin.describe_groups(groups)

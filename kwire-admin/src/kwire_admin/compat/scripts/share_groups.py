@@ -110,7 +110,7 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: str) -> None
         ("GROUP", "TOPIC", "PARTITION", *(["LEADER-EPOCH"] if verbose else []), "START-OFFSET", "LAG")
     ]
     for partition, offset in sorted(offsets.items()):
-        epoch = [_or_dash(offset.leader_epoch)] if verbose else []
+        epoch = [_or_dash(offset.leader_epoch if offset.offset >= 0 else None)] if verbose else []
         rows.append(
             (group, *partition, *epoch, _or_dash(offset.offset if offset.offset >= 0 else None), _or_dash(offset.lag))
         )

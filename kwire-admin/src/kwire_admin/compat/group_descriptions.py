@@ -1,0 +1,273 @@
+"""The lines of `kafka-consumer-groups --describe`, as Kafka 3.9.1 and Kafka 4.4.0 print them.
+
+The releases differ in more than columns. 3.9.1 describes the groups that it finds; 4.4.0 ends at the first group that
+does not exist. 3.9.1 begins each line of offsets with the end of the line before, so only the first group of several is
+preceded by an empty line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire_admin.compat.script import java_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient, GroupDescription
+    from kwire_admin.compat.script import ScriptRun
+
+__all__ = ["CONSUMER_TYPES", "GroupEpochs", "describe_groups", "epoch_columns"]
+
+CONSUMER_TYPES = ("classic", "consumer", "unknown")
+"""The types of groups that the script knows; a broker before Kafka 3.7 does not report a type."""
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+"""States of groups whose partitions move."""
+FIRST_WITH_EPOCHS = "4.0.0"
+"""The first release that prints epochs and targets with `--verbose` (KIP-1099)."""
+
+MEMBER_TITLES = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+INSTANCE = MEMBER_TITLES.index("GROUP-INSTANCE-ID")
+OFFSET_TITLES = (
+    *("GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"),
+    *("CONSUMER-ID", "HOST", "CLIENT-ID"),
+)
+LEADER_EPOCH = OFFSET_TITLES.index("LEADER-EPOCH")
+OFFSET_WIDTHS = (15, 15, 10, 15, 15, 15, 15, 15, 15, 0)
+GROWING_OFFSET_COLUMNS = tuple(map(OFFSET_TITLES.index, ("GROUP", "TOPIC", "CONSUMER-ID", "HOST")))
+"""Columns of offsets that are as wide as their longest cell."""
+
+
+class GroupEpochs(NamedTuple):
+    """What `--verbose` prints since 4.0.0 about a group of the new protocol (KIP-848).
+
+    Attributes:
+        group: the epoch of the group.
+        assignment: the epoch of its target assignment.
+        targets: the target assignment of each member, by its id.
+        members: the epoch of each member.
+        classic: the ids of members that still use the classic protocol.
+    """
+
+    group: int
+    assignment: int
+    targets: Mapping[str, Mapping[str, Sequence[int]]]
+    members: Mapping[str, int]
+    classic: frozenset[str]
+
+
+async def describe_groups(run: ScriptRun, admin: AdminClient, names: Iterable[str], failure: str) -> None:
+    """Describe groups in the order of their names.
+
+    Args:
+        failure: the text before an error that ends the script.
+    """
+    from kwire.client.admin import AdminError
+
+    names = sorted({*names})
+    described = await admin.describe_groups(names)
+    committed = await admin.list_group_offsets(names)
+    has_epochs = not run.is_before(FIRST_WITH_EPOCHS)
+    groups: dict[str, GroupDescription | None] = {}
+    for name in names:
+        group, offsets = described[name], committed[name]
+        if isinstance(group, AdminError) and (has_epochs or group.name != "GROUP_ID_NOT_FOUND"):
+            run.has_failures = True
+            run.print(f"\n{failure}{_missing(name) if group.name == 'GROUP_ID_NOT_FOUND' else java_error(group)}")
+            return
+        if isinstance(group, AdminError) or (
+            group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
+        ):
+            groups[name] = None
+        elif group.type.value in CONSUMER_TYPES:
+            groups[name] = group
+        elif has_epochs:
+            run.has_failures = True
+            run.print(f"\n{failure}{_missing(name, 'is not a consumer group')}")
+            return
+        else:
+            groups[name] = None
+    printed = False
+    for name, group_or_none in groups.items():
+        printed = await _describe_group(run, admin, name, group_or_none, printed)
+
+
+def _missing(group: str, reason: str = "not found") -> str:
+    return f"org.apache.kafka.common.errors.GroupIdNotFoundException: Group {group} {reason}."
+
+
+async def _describe_group(
+    run: ScriptRun, admin: AdminClient, name: str, group: GroupDescription | None, has_printed: bool
+) -> bool:
+    """Print one group; None is one that does not exist. Returns whether the last line belongs to a table of offsets.
+
+    Args:
+        has_printed: True if the last line belongs to a table of offsets.
+    """
+    values = run.values
+    if group is None:
+        start = "" if has_printed and run.is_before(FIRST_WITH_EPOCHS) else "\n"
+        run.has_failures = True
+        run.print(f"{start}Error: Consumer group '{name}' does not exist.")
+        if "members" in values:  # Kafka 3.9.1 prints the titles nevertheless
+            _print_members(run, name, None, None)
+        return False
+    if not group.members:
+        run.warn(f"\nConsumer group '{name}' has no active members.")
+    elif group.state in REBALANCING:
+        run.warn(f"\nWarning: Consumer group '{name}' is rebalancing.")
+    if "state" in values:
+        await _print_state(run, admin, group)
+    elif "members" in values:
+        _print_members(run, name, group, await _epochs(run, admin, group))
+    else:
+        return await _print_offsets(run, admin, group, has_printed) or has_printed
+    return False
+
+
+async def _epochs(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> GroupEpochs | None:
+    """Return the epochs of a group; None for a classic group, and where they are not printed."""
+    from kwire.client.admin import AdminError, GroupType
+
+    if run.is_before(FIRST_WITH_EPOCHS) or "verbose" not in run.values or group.type is not GroupType.CONSUMER:
+        return None
+    described = (await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id]
+    if isinstance(described, AdminError):
+        raise described
+    struct, _ = described
+    return GroupEpochs(
+        struct.group_epoch,
+        struct.assignment_epoch,
+        {
+            member.member_id: {
+                topic.topic_name: topic.partitions for topic in member.target_assignment.topic_partitions
+            }
+            for member in struct.members
+        },
+        {member.member_id: member.member_epoch for member in struct.members},
+        frozenset(member.member_id for member in struct.members if member.member_type == 0),
+    )
+
+
+async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
+    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
+    broker = brokers.get(group.coordinator)
+    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
+    titles = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
+    cells = (group.group_id, address, group.assignor, group.state)
+    # The width of the coordinator is that of the first column in 3.9.1.
+    widths = [max(25, len(address)), 25, 20, 15]
+    if not run.is_before(FIRST_WITH_EPOCHS):
+        widths = [max(15, len(group.group_id)), max(25, len(address)), 20, 20]
+        cells = (group.group_id, address, group.assignor or "-", group.state)
+        if "verbose" in run.values:
+            epochs = await _epochs(run, admin, group)
+            titles = (*titles, "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
+            cells = (*cells, *map(_text, (None, None) if epochs is None else (epochs.group, epochs.assignment)))
+            widths += [15, 25]
+    run.print(f"\n{_line(titles, widths)} #MEMBERS")
+    run.print(f"{_line(cells, widths)} {len(group.members)}")
+
+
+def _print_members(run: ScriptRun, name: str, group: GroupDescription | None, epochs: GroupEpochs | None) -> None:
+    """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
+    members = () if group is None else group.members
+    rows = [
+        (
+            name,
+            member.member_id,
+            member.instance_id or "",
+            member.host,
+            member.client_id,
+            str(sum(map(len, (member.assignment or {}).values()))),
+        )
+        for member in members
+    ]
+    widths = [*(max([17 if at == INSTANCE else 15, *(len(row[at]) for row in rows)]) for at in range(5)), 15]
+    shown = [at for at in range(6) if at != INSTANCE or any(row[at] for row in rows)]
+    assignments = [member.assignment or {} for member in members]
+    if "verbose" not in run.values:
+        endings = [""] * (len(rows) + 1)
+    elif run.is_before(FIRST_WITH_EPOCHS):
+        endings = ["ASSIGNMENT", *map(_partitions_text, assignments)]
+    else:
+        endings = epoch_columns([row[1] for row in rows], assignments, epochs)
+    for number, (row, ending) in enumerate(zip((MEMBER_TITLES, *rows), endings, strict=True)):
+        line = _line([row[at] for at in shown], [widths[at] for at in shown])
+        run.print(f"{'' if number else chr(10)}{line} {ending}")
+
+
+def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
+    """Return the partitions of each topic, as Kafka 3.9.1 prints them: without the topics."""
+    texts = (f"({','.join(sorted(map(str, partitions)))})" for partitions in assignment.values() if partitions)
+    return ", ".join(sorted(texts)) or "-"
+
+
+def epoch_columns(
+    ids: Sequence[str], assignments: Sequence[Mapping[str, Sequence[int]]], epochs: GroupEpochs | None
+) -> list[str]:
+    """Return the columns that `--verbose` adds since 4.0.0, the titles first."""
+    titles = ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"]
+    rows = [
+        [
+            _text(None if epochs is None else epochs.members.get(member)),
+            _topics_text(assignment),
+            _text(None if epochs is None else epochs.assignment),
+            _topics_text({} if epochs is None else epochs.targets.get(member, {})),
+        ]
+        for member, assignment in zip(ids, assignments, strict=True)
+    ]
+    widths = [15, max([20, *(len(row[1]) for row in rows)]), 15, max([20, *(len(row[3]) for row in rows)])]
+    lines = [_line(row, widths) for row in (titles, *rows)]
+    if epochs is None or epochs.classic.isdisjoint(ids):
+        return lines
+    upgraded = ["UPGRADED", *("false" if member in epochs.classic else "true" for member in ids)]
+    return [f"{line} {text}" for line, text in zip(lines, upgraded, strict=True)]
+
+
+def _topics_text(assignment: Mapping[str, Sequence[int]]) -> str:
+    """Return topics with their partitions, as Kafka 4.4.0 prints them."""
+    texts = (
+        f"{topic}:{','.join(map(str, sorted(partitions)))}" for topic, partitions in assignment.items() if partitions
+    )
+    return ";".join(sorted(texts)) or "-"
+
+
+async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription, follows_table: bool) -> bool:
+    """Print the offsets of a group, and return whether there are any."""
+    from kwire.client.admin import AdminError, TopicPartition
+
+    lag = (await admin.group_lags([group.group_id]))[group.group_id]
+    if isinstance(lag, AdminError):
+        raise lag
+    has_epochs = "verbose" in run.values and not run.is_before(FIRST_WITH_EPOCHS)
+    committed = (await admin.list_group_offsets([group.group_id]))[group.group_id] if has_epochs else {}
+    if isinstance(committed, AdminError):
+        raise committed
+    rows = []
+    for partition in lag.partitions:
+        owner = partition.member
+        consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
+        offset = committed.get(TopicPartition(partition.topic, partition.partition))
+        epoch = _text(None if offset is None else offset.leader_epoch)
+        numbers = map(_text, (partition.committed, partition.end, partition.lag))
+        rows.append((group.group_id, partition.topic, str(partition.partition), epoch, *numbers, *consumer))
+    if not rows:  # as Kafka's script, which prints no titles then
+        return False
+    widths = [*OFFSET_WIDTHS]
+    for index in GROWING_OFFSET_COLUMNS:
+        widths[index] = max([15, *(len(row[index]) for row in rows)])
+    shown = [at for at in range(len(widths)) if at != LEADER_EPOCH or has_epochs]
+    start = "" if follows_table and run.is_before(FIRST_WITH_EPOCHS) else "\n"
+    for number, row in enumerate((OFFSET_TITLES, *rows)):
+        line = _line([row[at] for at in shown], [widths[at] for at in shown])
+        run.print(("" if number else start) + line)
+    return True
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _text(number: int | None) -> str:
+    return "-" if number is None else str(number)

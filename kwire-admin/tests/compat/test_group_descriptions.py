@@ -1,0 +1,107 @@
+"""Lines of `kafka-consumer-groups --describe` by release; `tests/kafka/oracle` compares them with those of Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.testing import FakeCluster
+from kwire_admin.compat import run_script
+from kwire_admin.compat.group_descriptions import GroupEpochs, epoch_columns
+from tests.for_rows import for_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def described(cluster: FakeCluster, capsys: pytest.CaptureFixture[str], release: str | None, *words: str) -> str:
+    """Return stdout of a description that succeeds."""
+    arguments = ("--bootstrap-server", cluster.bootstrap, "--describe", *words)
+    assert run_script("kafka-consumer-groups", arguments, release) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[FakeCluster]:
+    with FakeCluster(brokers=1, topics=["orders"], partitions=2) as fake:
+        fake.set_ends("orders", {0: 10, 1: 10})
+        fake.set_groups({name: {"orders": {0: 1}} for name in ("billing", "idle", "x" * 30)})
+        yield fake
+
+
+@for_rows("release", [None, "3.9.1", "4.4.0"], ids=["default", "3.9.1", "4.4.0"])
+def test_state_has_the_columns_of_the_release(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str], release: str | None
+) -> None:
+    _, titles, row = described(cluster, capsys, release, "--group", "idle", "--state", "--verbose").splitlines()
+    columns = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"]
+    positions = [0, 26, 52, 73, 89]
+    if release == "4.4.0":
+        columns[4:] = ["GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS"]
+        positions = [0, 16, 42, 63, 84, 100, 126]
+    assert [titles.index(column) for column in columns] == positions
+    assert row[positions[3] :].split() == ["Empty", *(["-", "-"] if release == "4.4.0" else []), "0"]
+    assert row[positions[2] : positions[3]].strip() == ("-" if release == "4.4.0" else "")
+
+
+def test_widths_of_3_9_1_do_not_depend_on_the_group(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    _, titles, row = described(cluster, capsys, None, "--group", "x" * 30, "--state").splitlines()
+    assert titles.index("COORDINATOR") == 26
+    assert row.startswith(f"{'x' * 30} 127.0.0.1")
+
+
+def test_tables_of_offsets_follow_each_other_as_in_the_release(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = ("--group", "idle", "--group", "billing", "--group", "idle")
+    old, new = (described(cluster, capsys, release, *groups).split("\n") for release in ("3.9.1", "4.4.0"))
+    assert [line.split(" ")[0] for line in old] == ["", "GROUP", "billing", "GROUP", "idle", ""]
+    assert [line.split(" ")[0] for line in new] == ["", "GROUP", "billing", "", "GROUP", "idle", ""]
+
+
+def test_unknown_group_ends_4_4_0_only(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    groups = ("--group", "billing", "--group", "nosuch")
+    assert "Consumer group 'nosuch' does not exist." in described(cluster, capsys, "3.9.1", *groups)
+    new = described(cluster, capsys, "4.4.0", *groups)
+    assert new.startswith("\nError: Executing consumer group command failed due to org.apache.kafka.common.errors.")
+    assert "billing" not in new
+
+
+def test_members_of_an_unknown_group_have_titles_in_3_9_1(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "#PARTITIONS" in described(cluster, capsys, "3.9.1", "--group", "nosuch", "--members")
+    assert "#PARTITIONS" not in described(cluster, capsys, "4.4.0", "--group", "nosuch", "--members")
+
+
+def test_verbose_members_name_epochs_and_members_that_are_not_upgraded() -> None:
+    epochs = GroupEpochs(3, 3, {"a": {"orders": (1,)}, "b": {}}, {"a": 3, "b": 2}, frozenset({"a"}))
+    titles, first, second = epoch_columns(["a", "b"], [{"orders": (10, 9)}, {}], epochs)
+    assert titles.split() == ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT", "UPGRADED"]
+    assert first.split() == ["3", "orders:9,10", "3", "orders:1", "false"]
+    assert second.split() == ["2", "-", "3", "-", "true"]
+    upgraded = epoch_columns(["a"], [{}], epochs._replace(classic=frozenset()))
+    assert [line.split()[-1] for line in upgraded] == ["TARGET-ASSIGNMENT", "orders:1"]
+    classic = epoch_columns(["a"], [{"orders": (0,)}], None)
+    assert classic[1].split() == ["-", "orders:0", "-", "-"]
+
+
+@for_rows(
+    ("words", "sentence"),
+    [
+        (("--describe", "--group", "g", "--state", "--members"), "Option [describe] takes at most one of these"),
+        (("--describe", "--group", "g", "--all-groups"), 'Option "[group]" can\'t be used with option "[all-groups]"'),
+        (("--describe", "--group", "g", "--state", "Stable"), "Option [describe] does not take a value for [state]"),
+        (("--list", "--group", "g"), 'Option "[group]" can\'t be used with option "[list]"'),
+        (("--list", "--members"), "Option(s) [members] are unavailable given other options on the command line"),
+        (("--list", "--state", "nosuch"), "Invalid state list 'nosuch'. Valid states are: PreparingRebalance, "),
+        (("--delete", "--group", "g", "--topic", "t"), "The consumer does not support topic-specific offset deletion"),
+    ],
+    ids=lambda words: words[-1] if isinstance(words, tuple) else "",
+)
+def test_options_that_do_not_fit_together_are_refused_as_by_kafka(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert run_script("kafka-consumer-groups", ("--bootstrap-server", cluster.bootstrap, *words)) == 1
+    assert capsys.readouterr().err.startswith(sentence)
