@@ -52,11 +52,11 @@ test: WORKERS = 4
 test: export JAVA_HOME =
 test: export PATH := $(CURDIR)/tests/without_java:$(PATH)
 test: setup ## run the tests of Rust and Python that need no other program; PRODUCT=kwire-admin: of one product
-	$(if $(filter-out kwire,$(PRODUCT)),,$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet)
+	$(if $(and $(PRODUCT),$(if $(filter kwire,$(PRODUCT)),,other)),,$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet)
 	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)
 
-test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+
-	$(PYTEST) $(OTHERS) -m 'java and not programs$(AND_TIER)' $(PARALLEL) --durations=20
+test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+; PRODUCT= as above
+	$(PYTEST) $(OTHERS) -m 'java and not programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)
 
 test-programs: java setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
 	$(PYTEST) -m 'programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PROGRAMS)

@@ -1,12 +1,14 @@
 """The five products of the repository: the folder of each, the products that it imports, and its tests.
 
 python -m scripts.products wrong                  imported names that cross a border against the arrows
-python -m scripts.products tests kwire-pipeline   the folders of tests of a product, as `make test PRODUCT=` runs them
+python -m scripts.products tests kwire-pipeline   the folders of tests of products, as `make test PRODUCT=` runs them
+python -m scripts.products changed origin/main    the products whose tests the changes since a commit can break
 """
 
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 import tomllib
 from collections import defaultdict
@@ -107,18 +109,32 @@ def _imported(file: Path, module: str, files: Mapping[str, Path]) -> Iterator[tu
                 yield files[target], name
 
 
+def changed(commit: str) -> list[str]:
+    """Return the products with files that differ from a commit, and the products that import these.
+
+    Pages are of no product. Every other file at the root is the library's, on which all build.
+    """
+    command = ["git", "diff", "--name-only", commit]
+    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    touched = {product_of(ROOT / file).name for file in files if not file.startswith("docs/")}
+    return [name for name, product in PRODUCTS.items() if name in touched or touched & product.imports]
+
+
 def main() -> None:
-    """Print the wrong pairs, or the tests of a product."""
+    """Print the wrong pairs, the tests of products, or changed products."""
     match sys.argv[1:]:
         case ["wrong"]:
             for (source, target), names in sorted(wrong_pairs().items()):
                 print(f"{source} -> {target}: {', '.join(sorted(names))}")
-        case ["tests", product] if product in PRODUCTS:
-            print(PRODUCTS[product].tests.relative_to(ROOT))
-        case ["tests", product]:
-            sys.exit(f"there is no product {product}: {', '.join(PRODUCTS)}")
+        case ["tests", *names] if names and PRODUCTS.keys() >= set(names):
+            print(*(PRODUCTS[name].tests.relative_to(ROOT) for name in names))
+        case ["tests", *names] if names:
+            unknown = next(name for name in names if name not in PRODUCTS)
+            sys.exit(f"there is no product {unknown}: {', '.join(PRODUCTS)}")
+        case ["changed", commit]:
+            print(*changed(commit))
         case _:
-            sys.exit("usage: python -m scripts.products wrong | tests PRODUCT")
+            sys.exit("usage: python -m scripts.products wrong | tests PRODUCT... | changed COMMIT")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import sys
+import tempfile
 import tomllib
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import kwire
 from kwire._util import products as joined
@@ -82,6 +86,34 @@ def test_make_runs_the_tests_of_a_product() -> None:
     assert " kwire-pipeline/tests" in done.stdout
     assert "cargo test" not in done.stdout
     assert "cargo test" in made("kwire").stdout
+
+
+def test_changes_of_a_product_reach_the_products_that_import_it(tmp_path: Path) -> None:
+    assert changed_by("kwire-pipeline/src/kwire_pipeline/gold/build.py", tmp_path) == ["kwire-pipeline"]
+    assert changed_by("kwire-cluster/src/kwire_cluster/controller/x.py", tmp_path) == [
+        "kwire-cluster",
+        "kwire-zookeeper-tools",
+    ]
+    assert changed_by("python/kwire/frame.py", tmp_path) == [*PRODUCTS]
+    assert changed_by("docs/pipeline.md", tmp_path) == []
+
+
+def changed_by(file: str, folder: Path) -> list[str]:
+    """Return the changed products in a repository in which one file was added."""
+    repository = Path(tempfile.mkdtemp(dir=folder))
+    for source in ("scripts", "pyproject.toml", *(f"{name}/pyproject.toml" for name in PRODUCTS if name != "kwire")):
+        target = repository / source
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copyfile
+        copy(ROOT / source, target)
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(repository))
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
+        subprocess.run([*git, *words], check=True)
+    (repository / file).parent.mkdir(parents=True, exist_ok=True)
+    (repository / file).write_text("x")
+    subprocess.run([*git, "add", "."], check=True)
+    listing = [sys.executable, "-m", "scripts.products", "changed", "HEAD"]
+    return subprocess.run(listing, cwd=repository, check=True, capture_output=True, text=True).stdout.split()
 
 
 def test_make_refuses_an_unknown_product() -> None:

@@ -17,8 +17,8 @@ __all__ = ["program"]
 FIRST_STEPS = """\
 Five things to try:
 
-  kwire cluster up                           start a cluster on this machine (needs Java)
   kafka -b HOST:9092 topics list             list the topics of a cluster
+  kafka -b HOST:9092 groups lag              show how far consumers are behind
   kafka -b HOST:9092 cluster health          check a cluster for what is wrong
   kwire messages Metadata                    show the fields and versions of Kafka's messages
   kwire sniff --to HOST:9092                 show each request of a client with its response
