@@ -150,9 +150,8 @@ def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
     [
         (["get", "group/any"], "a config of a group is not supported by this cluster"),
         (["set", "topic/any", "--append", "cleanup.policy=compact"], "appending to a config is not supported"),
-        (["set", "topic/any", "retention.ms=1", "--dry-run"], "a dry run is not supported"),
     ],
-    ids=["group", "append", "dry run"],
+    ids=["group", "append"],
 )
 def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sentence: str, operator: Operator) -> None:
     run = operator.run("configs", *arguments)

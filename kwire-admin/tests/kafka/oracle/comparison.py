@@ -22,8 +22,12 @@ TRACE = re.compile(r"(?m)^(\s+at |Caused by: |\t\.\.\. ).*\n|^[a-z]+(\.\w+)+(Exc
 UNCAUGHT = re.compile(r'^Exception in thread "main" \S+: ')
 USAGE = re.compile(r"\Ausage: .*?(?=^[\w.-]+:\s+error:)", re.DOTALL | re.MULTILINE)
 """The usage that argparse4j prints before an error."""
-TIMES = ((re.compile(r"\b\d{13}\b"), "MILLISECONDS"), (re.compile(r"(?<=MILLISECONDS)(\s+)\d+(?=\s+orders)"), r"\1AGE"))
-"""Times in milliseconds since 1970, and the age of a transaction in a row with its partitions."""
+TIMES = (
+    (re.compile(r"(?<=Cluster ID: )\S+"), "ID"),
+    (re.compile(r"\b\d{13}\b"), "MILLISECONDS"),
+    (re.compile(r"(?<=MILLISECONDS)(\s+)\d+(?=\s+orders)"), r"\1AGE"),
+)
+"""Cluster ids, times in milliseconds since 1970, and the age of a transaction in a row with its partitions."""
 DOCUMENT = re.compile(r'\{"version".*\}')
 
 

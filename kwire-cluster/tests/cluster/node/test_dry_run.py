@@ -80,7 +80,7 @@ CHANGES: list[tuple[Message, int]] = [
 ]
 
 
-async def test_response_is_that_of_the_request_which_then_finds_nothing_changed() -> None:
+async def test_dry_run_has_the_response_of_the_request_and_changes_nothing() -> None:
     async with sender_of() as (cluster, sender):
         for message, version in CHANGES:
             dry = await sender.dry_run(message, version)

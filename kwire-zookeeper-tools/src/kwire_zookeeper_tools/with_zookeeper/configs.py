@@ -17,7 +17,12 @@ from kwire_admin.compat.scripts.configs import (
 )
 from kwire_admin.reassignment.throttle import RATES
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
-from kwire_zookeeper_tools.with_zookeeper.entity_configs import change_entity, described_entities
+from kwire_zookeeper_tools.with_zookeeper.entity_configs import (
+    QUOTAS,
+    change_entity,
+    described_entities,
+    unknown_dynamic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,22 +98,41 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
         else:
             type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
             resource = ConfigResource(type, entity.name or "")
+            if entity.type == "brokers":
+                await _check_known(admin, resource, added)
             await _check_deleted(run, admin, resource, deleted)
             (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
     except AdminError as error:
         text = error.text
         if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             text = f'Topic "{entity.name}" does not exist.'
-        elif error.code == Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG:  # its text does not say which config it is
+        elif entity.type == "topics" and error.code in (
+            ErrorCode.INVALID_CONFIG,
+            Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG,
+        ):
             text = config_sentence(run, added) or text
+        elif entity.type in QUOTA_TYPES:
+            text = next((unknown_dynamic(name) for name in added if name not in QUOTAS), text)
         elif entity.type == "brokers" and "unknown setting" in text:
-            text = f"requirement failed: Unknown Dynamic Configuration '{text.partition(':')[0]}'."
+            text = unknown_dynamic(text.partition(":")[0])
         command = "topic" if run.is_before("0.10.0.0") else "config"
         raise ScriptFailed(f"Error while executing {command} command {text}", on_stdout=True) from None
     if run.is_before("0.10.0.0"):
         run.print(f'Updated config for {"topic" if entity.type == "topics" else "clientId"}: "{entity.name}".')
     else:
         run.print(f"Completed Updating config for entity: {_shown({entity.type: entity.name for entity in entities})}.")
+
+
+async def _check_known(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> None:
+    """Raise ScriptFailed for a config that brokers of Kafka do not have, which they would store without effect."""
+    from kwire_admin.operations.verbs.config_changes import reported_configs, unknown_config
+
+    if admin.dialect == "kip4":
+        return  # nodes refuse it themselves
+    reported = await reported_configs(admin, resource)
+    for name in names:
+        if unknown_config(name, reported):
+            raise ScriptFailed(f"Error while executing config command {unknown_dynamic(name)}", on_stdout=True)
 
 
 async def _check_deleted(run: ScriptRun, admin: AdminClient, resource: ConfigResource, names: list[str]) -> None:
@@ -166,11 +190,15 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
 
 async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
     names = {entity.type: entity.name for entity in entities}
+    found = False
     for entity, quotas in (await admin.describe_client_quotas()).items():
         parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
         present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}
         if set(present) == set(names) and all(names[type] in (None, name) for type, name in present.items()):
+            found = True
             _print(run, present, [f"{key}={_number(value)}" for key, value in sorted(quotas.items())])
+    if not found and None not in names.values():
+        _print(run, names, [])
 
 
 def _number(value: float) -> str:

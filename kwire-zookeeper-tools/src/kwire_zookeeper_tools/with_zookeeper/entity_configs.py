@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     Names = dict[str, str]
     """Names of entities by type, such as `{"users": "alice", "clients": "app"}`; empty for the default."""
 
-__all__ = ["change_entity", "described_entities"]
+__all__ = ["QUOTAS", "change_entity", "described_entities", "unknown_dynamic"]
 
 QUOTAS = ("producer_byte_rate", "consumer_byte_rate")
 ORDER = ("users", "clients", "brokers")
 """Types in the order of the path: the client of a user is below the user."""
 HIDDEN = "[hidden]"
+
+
+def unknown_dynamic(name: str) -> str:
+    """Return the sentence of Kafka 0.10 for a config that clients, users, or brokers do not have."""
+    return f"requirement failed: Unknown Dynamic Configuration '{name}'."
 
 
 async def change_entity(
@@ -46,8 +51,7 @@ async def change_entity(
     known = RATES if "brokers" in names else QUOTAS
     for key in added:
         if key not in known and not run.is_before("0.10.1.0"):
-            reason = f"requirement failed: Unknown Dynamic Configuration '{key}'."
-            raise ScriptFailed(f"Error while executing config command {reason}", on_stdout=True)
+            raise ScriptFailed(f"Error while executing config command {unknown_dynamic(key)}", on_stdout=True)
     changes = {**added, **dict.fromkeys(deleted)}
     [(_, before)] = await described_entities(run, entities)
     unset = [key for key in deleted if key not in before]

@@ -120,7 +120,7 @@ def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int, exist
     if error.kafka_code == ErrorCode.INVALID_REPLICATION_FACTOR and factor is not None and factor > brokers:
         return f"replication factor: {factor} larger than available brokers: {brokers}"
     unknown = UNKNOWN_CONFIG.match(error.text)
-    if error.code == Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG:  # its text does not say which config it is
+    if error.code in (ErrorCode.INVALID_CONFIG, Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG):
         sentence = config_sentence(run, dict(config.partition("=")[::2] for config in run.values.all("config")))
         if sentence is not None:
             return sentence
