@@ -57,12 +57,17 @@ def test_modern_script_accepts_an_existing_topic(cluster: LocalCluster, capsys: 
 
 
 @for_rows("release", ["0.9.0.1", None])
-def test_quota_that_nodes_do_not_have_fails(
+def test_quota_is_stored_as_by_the_old_script_with_a_warning(
     release: str | None, cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--zookeeper", cluster.zookeeper_connect, "--alter", "--entity-type", "clients", "--entity-name", "app"]
-    assert run_script("kafka-configs", [*words, "--add-config", "producer_byte_rate=1"], release) == 1
-    assert "nodes of kwire limit each client by their own settings" in capsys.readouterr().err
+    client = f"app-{release}"
+    entity = ["--zookeeper", cluster.zookeeper_connect, "--entity-type", "clients", "--entity-name", client]
+    alter = ["--alter", *entity, "--add-config", "producer_byte_rate=1"]
+    assert run_script("kafka-configs", alter, release) == 0
+    assert "WARN nodes of kwire do not read these configs" in capsys.readouterr().err
+    assert run_script("kafka-configs", ["--describe", *entity], release) == 0
+    assert capsys.readouterr().out.endswith(" are producer_byte_rate=1\n")
+    assert run_script("kafka-configs", ["--alter", *entity, "--delete-config", "producer_byte_rate"], release) == 0
 
 
 def test_throttle_does_not_keep_replicas_from_moving(
