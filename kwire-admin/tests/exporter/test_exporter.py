@@ -11,14 +11,16 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from kwire.client.polled_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenResponse
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.kafka.describe_quorum import DescribeQuorumResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
+from kwire_admin.exporter.answers import AnswerLog
 from kwire_admin.exporter.application import page
-from kwire_admin.exporter.cluster_requests import CoordinatedGroups
+from kwire_admin.exporter.cluster_requests import CoordinatedGroups, DependentRequests
 from kwire_admin.exporter.metric_table import metric_table
 from kwire_admin.exporter.monitoring_files import MONITORING_FILES
 from kwire_admin.http.incidents import PastIncidents
@@ -213,7 +215,7 @@ def test_members_are_requested_if_the_list_of_groups_changed_and_otherwise_rarel
 
 
 def test_selection_and_limit(cluster: FakeCluster) -> None:
-    by_topic, few, limited = view(level=1), view(topics="o.*", excluded_groups="s.*"), view(max_series=90)
+    by_topic, few, limited = view(level=1), view(topics="o.*", excluded_groups="s.*"), view(max_series=80)
     for each in (by_topic, few, limited):
         feed(each, cluster)
     assert not [labels for (name, labels) in scrape(by_topic) if name.startswith("kafka_partition_")]
@@ -222,7 +224,7 @@ def test_selection_and_limit(cluster: FakeCluster) -> None:
     assert not scrape(few).of("kafka_group_info")
     limited.render()
     series = scrape(limited)
-    assert len(series) == 90
+    assert len(series) == 80
     assert sum(series.of("kwire_exporter_omitted_series").values()) > 0
 
 
@@ -424,3 +426,64 @@ async def test_configs_of_many_topics_are_known() -> None:
         series = scrape(ours)
         assert set(series.of("kminion_kafka_topic_info_retention_ms").values()) == {604_800_000}
         assert len(series.of("kminion_kafka_topic_info_min_insync_replicas")) == 250
+
+
+async def test_one_request_without_a_response_is_no_dead_broker() -> None:
+    """A slow API says nothing about the broker; a dead broker answers the request that is sent at once neither."""
+    with FakeCluster(2, topics=["orders"], partitions=2) as cluster:
+        ours = view()
+        async with monitored(cluster.bootstrap, ours, interval=1.0, long_interval=1.0):
+            await eventually(lambda: ours.is_ready, "all values are complete")
+            answers = ours.state.answers
+            asked = sum(request.api_key == 3 for request in cluster.requests())
+            answers.miss(2, 0.5)
+            await eventually(lambda: 2 not in answers._silent_since, "it responds to another request")
+            assert scrape(ours).one("kafka_broker_up", 2) == 1
+            cluster.stop_broker(2, fence=False)
+            await eventually(lambda: _has(ours, ("kafka_broker_up", (2,), 0)), "it does not respond")
+            assert sum(request.api_key == 3 for request in cluster.requests()) >= asked
+
+
+def test_requests_that_time_out_together_are_one_doubt() -> None:
+    """Only a request that was sent after the first failure is a second one."""
+    now = [100.0]
+    answers = AnswerLog(lambda: now[0])
+    answers.succeed(1, 3, 0.1)
+    for api_key in (35, 66, 16):
+        answers.fail(1, api_key, "Timeout")
+        answers.miss(1, 10.0)
+        now[0] += 0.01
+        assert answers.down == set()
+    now[0] += 1.0
+    answers.miss(1, 0.5)
+    assert answers.down == {1}
+    answers.succeed(1, 3, 0.1)
+    answers.miss(1, 0.0)
+    assert answers.down == set(), "a response ends the doubt"
+
+
+async def test_a_ready_page_has_what_needs_other_answers(cluster: FakeCluster) -> None:
+    """The version of a broker decides whether it is asked for the largest timestamps."""
+    ours = view("kminion")
+    async with monitored(cluster.bootstrap, ours, interval=0.5, long_interval=500.0):
+        await eventually(lambda: ours.is_ready, "all values are complete")
+        asked: list[Any] = [request.message for request in cluster.requests() if request.api_key == 2]
+    timestamps = {
+        partition.timestamp for request in asked for topic in request.topics for partition in topic.partitions
+    }
+    assert timestamps >= {LATEST, EARLIEST, MAX_TIMESTAMP}
+
+
+def test_requests_that_need_other_answers_wait_for_them() -> None:
+    state = view().state
+    request = ListGroupsRequest()
+    of_broker = DependentRequests(lambda *_: request, state, "newest", True, 3)
+    of_any = DependentRequests(lambda *_: request, state, "features", False, 3)
+    assert (of_broker.requests(None, 1), of_any.requests(None, 1)) == (None, None)
+    state.finish_round(2, "newest")
+    state.finish_round(2, "features")
+    assert of_broker.requests(None, 1) is None, "another broker has answered"
+    assert of_any.requests(None, 1) is request
+    state.finish_round(1, "newest")
+    sent = [of_broker.requests(None, 1) is request for _ in range(7)]
+    assert sent == [True, False, False, True, False, False, True]

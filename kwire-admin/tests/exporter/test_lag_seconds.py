@@ -15,7 +15,7 @@ from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
 from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
 from kwire_admin.exporter.topic_record import MonitoredTopic
-from tests.exporter.scraping import feed, scrape, view
+from tests.exporter.scraping import feed, scrape, text, view
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -169,11 +169,11 @@ def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None
         read.evaluate(topic, with_ages=True)
         topic.history.drop_before(read.oldest_written)
     assert len(topic.history._samples) <= 2
-    assert read.unbounded(topic) == []
+    assert read.unbounded == {}
     read.update(committed_at(50))
     read.evaluate(topic, with_ages=True)
     assert read.oldest_written >= START + INTERVAL * 5
-    assert read.unbounded(topic) == [(0, 50)]
+    assert read.unbounded == {0: 50}
 
 
 def test_nothing_is_claimed_before_the_first_sample() -> None:
@@ -259,3 +259,28 @@ def test_no_more_records_are_fetched_than_the_limit() -> None:
         ours = view(clock=lambda: START)
         feed(ours, cluster)
         assert len(unread(ours, fetched(int(START * 1000)))) == 60
+
+
+def test_ages_that_only_time_changed_are_those_of_a_complete_rendering() -> None:
+    """Values are replaced in rendered lines; also after the clock was set back, or moved by 0.04 s."""
+    random_ = random.Random(5)
+    now = [START]
+    topics = ["a", "b 0.0", "c"]
+    with FakeCluster(1, topics=topics, partitions=4) as cluster:
+        ours = view(clock=lambda: now[0])
+        for _ in range(60):
+            for topic in topics:
+                cluster.set_ends(topic, {index: random_.randint(90, 110) + int(now[0] - START) for index in range(4)})
+            groups = {
+                f"g{n}": {random_.choice(topics): {i: random_.randint(0, 120) for i in range(4)}} for n in range(4)
+            }
+            cluster.set_groups(groups)
+            feed(ours, cluster)
+            for step in (15.0, 0.04, 15.0, -40.0, 15.0, 15.0):
+                now[0] += step
+                ours.render()
+                incremental = set(text(ours).splitlines())
+                ours.state.mark_all()
+                ours.render()
+                different = incremental ^ set(text(ours).splitlines())
+                assert [line for line in different if "lag_seconds" in line] == []

@@ -113,6 +113,7 @@ class BrokerPoller:
         self._connection = self._new_connection(endpoint)
         self._connections = [self._connection]
         self._wake = asyncio.Event()
+        self._doubt = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._has_metadata = context.has_topics if context.options.topics == "one" else asyncio.Event()
         self._identified: Connection | None = None
@@ -174,13 +175,13 @@ class BrokerPoller:
         failures = 0
         listing_tracker = ResponseTracker()
         while True:
+            self._doubt.clear()
             if self._asks_for_topics():
                 poll = await self._poll(self._connection, self.tracker)
             elif _now() - self._further_response < HEARTBEAT_INTERVALS * context.options.interval:
                 # Metadata without topics would only show that the broker responds.
                 self._raise_errors()
-                due = self._next(due, context.options.interval)
-                await asyncio.sleep(due - _now())
+                due = await self._sleep(self._next(due, context.options.interval))
                 continue
             else:  # its changes would repeat the events of the broker with the topics
                 poll = await self._poll(self._connection, listing_tracker, brokers_only=True)
@@ -198,8 +199,7 @@ class BrokerPoller:
                 await self._pause(context.pause(failures))
                 due = _now()
             else:
-                due, jitter = self._next(due, context.options.interval * jitter), 1.0
-                await asyncio.sleep(due - _now())
+                due, jitter = await self._sleep(self._next(due, context.options.interval * jitter)), 1.0
 
     def _start_further_requests(self) -> None:
         """Start them after the first response, so that a listed broker that does not exist needs one task only."""
@@ -220,6 +220,16 @@ class BrokerPoller:
             return due + interval
         self._context.statistics.late += 1
         return now
+
+    async def _sleep(self, due: float) -> float:
+        """Sleep until a time and return it; or until a further request fails, and return that time.
+
+        A single API can be slow. Whether the broker responds at all is known sooner if it is asked at once.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(due):
+                await self._doubt.wait()
+        return min(due, _now())
 
     async def _pause(self, seconds: float) -> None:
         self._wake.clear()
@@ -270,8 +280,7 @@ class BrokerPoller:
                     self._trackers.append(tracker)
                 poll = await self._poll(connection, tracker, request)
                 await self._context.deliver(poll)
-                if connection is self._connection:
-                    self._note_response(poll)
+                self._note_response(poll, connection)
                 if poll.message is None:
                     return
                 try:
@@ -279,12 +288,15 @@ class BrokerPoller:
                 except StopIteration:
                     return
 
-    def _note_response(self, poll: Poll[Any]) -> None:
+    def _note_response(self, poll: Poll[Any], connection: PooledConnection) -> None:
         """Note whether the broker responds to further requests; after a failure, a Metadata request finds out."""
-        if poll.error is None:
-            self._further_response = self._last_response = _now()
-        elif not isinstance(poll.error, NoCommonVersion):
+        if isinstance(poll.error, NoCommonVersion):
+            return
+        if poll.error is not None:
             self._further_response = -math.inf
+            self._doubt.set()
+        elif connection is self._connection:
+            self._further_response = self._last_response = _now()
 
     def _should_send(self, polled: PolledRequest, connection: PooledConnection) -> bool:
         if not (self.responds and (polled.separate_connection or connection.is_open)):

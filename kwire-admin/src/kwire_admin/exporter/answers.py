@@ -64,7 +64,8 @@ class AnswerLog:
         latencies: answered requests by broker and API key.
         failures: requests without a usable answer, by broker, API key, and error.
         answered: time of the last response, by broker and API key.
-        down: brokers whose last request failed.
+        down: brokers that do not answer.
+        has_changed: True after a broker went down or came back, until it is reset.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -76,6 +77,8 @@ class AnswerLog:
         self.failures: Counter[tuple[int, int, str]] = Counter()
         self.answered: dict[tuple[int, int], float] = {}
         self.down: set[int] = set()
+        self.has_changed = False
+        self._silent_since: dict[int, float] = {}
 
     def set_intervals(self, short: float, long: float, timeout: float) -> None:
         """Set the ages from which answers are stale.
@@ -95,18 +98,26 @@ class AnswerLog:
         before = self.latencies.get((broker, api_key), Latency())
         self.latencies[broker, api_key] = Latency(before.requests + 1, before.seconds + seconds)
         self.answered[broker, api_key] = self._clock()
-        self.down.discard(broker)
+        self._silent_since.pop(broker, None)
+        if broker in self.down:
+            self.down.discard(broker)
+            self.has_changed = True
 
-    def fail(self, broker: int, api_key: int, error: str, *, is_silent: bool) -> None:
-        """Note a request without a usable answer.
-
-        Args:
-            error: the name of the error.
-            is_silent: True if the broker did not respond at all.
-        """
+    def fail(self, broker: int, api_key: int, error: str) -> None:
+        """Note a request without a usable answer, with the name of its error."""
         self.failures[broker, api_key, error] += 1
-        if is_silent:
+
+    def miss(self, broker: int, seconds: float) -> None:
+        """Note a request without any response after some seconds.
+
+        One is no proof that the broker is down: a single API can be slow, and a connection can break. The broker is
+        down if a request that was sent later gets no response either. The poller sends one at once.
+        """
+        now = self._clock()
+        since = self._silent_since.setdefault(broker, now)
+        if since < now and now - seconds >= since and broker not in self.down:
             self.down.add(broker)
+            self.has_changed = True
 
     def renew(self, broker: int, source: Source) -> None:
         """Note a usable answer."""
@@ -150,7 +161,7 @@ class AnswerLog:
 
     def brokers(self) -> set[int]:
         """Return the ids of all brokers that a request was sent to, as far as they are not forgotten."""
-        return {broker for broker, _ in self.answered} | self.down
+        return {broker for broker, _ in self.answered} | self.down | self._silent_since.keys()
 
     def forget(self, polled: Collection[int]) -> set[int]:
         """Forget brokers that are not polled any more, and return their ids."""
@@ -160,6 +171,8 @@ class AnswerLog:
         self.answered = {key: at for key, at in self.answered.items() if key[0] not in gone}
         self.latencies = {key: latency for key, latency in self.latencies.items() if key[0] not in gone}
         self.down -= gone
+        for broker in gone:
+            self._silent_since.pop(broker, None)
         return gone
 
     def forget_values(self) -> None:
@@ -168,3 +181,4 @@ class AnswerLog:
         self._dropped.clear()
         self.answered.clear()
         self.down.clear()
+        self._silent_since.clear()

@@ -100,6 +100,7 @@ async def _poll(cluster: MonitoredCluster) -> None:
         client_id=cluster.client_id,
         config=cluster.config,
     ) as poller:
+        view.age_interval = cluster.interval / 2
         deadline, is_first = loop.time() + cluster.interval, True
         while True:
             # Responses of a round arrive within a moment of each other, so the first one sets the time of the next
@@ -109,12 +110,14 @@ async def _poll(cluster: MonitoredCluster) -> None:
                     poll = await anext(poller)
             except TimeoutError:
                 deadline, is_first = loop.time() + cluster.interval, True
+                has_asked = state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
+                if not view.is_due(cluster.interval) and view.is_ready >= has_asked:
+                    continue  # most polls of Metadata find no change
                 state.forget_brokers(poller.broker_ids)
                 state.certificate_ends = poller.certificate_expiries
                 if cluster.incidents is not None and state.metadata is not None:
                     state.incidents = await ongoing_incidents(cluster.incidents, state.metadata.cluster_id)
-                view.is_ready = view.is_ready or state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
-                for _ in view.rendering():
+                for _ in view.rendering(is_complete=has_asked):
                     await asyncio.sleep(0)  # a scrape, and the responses of brokers, have their turn
                 continue
             state.take_poll(poll)

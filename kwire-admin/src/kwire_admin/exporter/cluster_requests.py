@@ -5,6 +5,8 @@
 | short | its groups with their offsets; the ends of the logs that it leads | metadata |
 | long | members, first offsets, sizes, transactions, unread records | configs of topics, quorum, features, tokens |
 
+A sequence that needs answers of others begins once these are known, so the first answers of all are complete.
+
 Each sequence is one conversation: the groups that a broker lists are in one OffsetFetch (KIP-709) and one request for
 members of each type, and all partitions that it leads are in one ListOffsets. A sequence gives each response to the
 state of the cluster. An error in one ends this sequence only, and is counted; the next round begins it again.
@@ -37,6 +39,7 @@ from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kwire_admin.exporter.answers import Source
+from kwire_admin.exporter.observed_cluster import RENDERING
 from kwire_admin.exporter.unread_records import UnreadRecords
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kwire.client.polled_requests import RequestFactory, RequestSequence
-    from kwire.declare import Message
+    from kwire.declare import Message, Request
     from kwire_admin.exporter.observed_cluster import ObservedCluster
 
     Conversation: TypeAlias = Callable[[ObservedCluster, Any, int], RequestSequence]
@@ -54,6 +57,9 @@ __all__ = ["ClusterRequests", "CoordinatedGroups", "cluster_requests"]
 
 log = logging.getLogger("kwire_admin.exporter")
 
+AFTER = {"transactions": ("newest", True), "max_timestamps": ("features", False), "unread": (RENDERING, False)}
+"""What must have ended before a sequence: another sequence, or the rendering that finds the unread records; and True if
+it must be with the same broker."""
 CONFIGS = ("min.insync.replicas", "cleanup.policy", "retention.ms")
 MAX_TIMESTAMP_VERSION = 7
 """First version of ListOffsets with MAX_TIMESTAMP."""
@@ -108,10 +114,13 @@ def cluster_requests(
     polled: list[PolledRequest] = []
     for name, conversation in (*sequences.items(), *shared.items()):
         is_short = name in ("groups", "newest")
+        request: RequestFactory = partial(_guarded, name, conversation, state)
+        if name in AFTER:
+            request = DependentRequests(request, state, *AFTER[name], round(long_interval / interval)).requests
         polled.append(
             PolledRequest(
-                partial(_guarded, name, conversation, state),
-                interval if is_short else long_interval,
+                request,
+                interval if is_short or name in AFTER else long_interval,
                 brokers="one" if name in shared else "all",
                 # A slow response, such as DescribeConfigs has, must not delay the others.
                 separate_connection=not is_short,
@@ -139,6 +148,36 @@ def _guarded(
             log.exception("a response about %s of broker %d cannot be used because of a bug", name, broker)
     finally:
         state.finish_round(broker, name)
+
+
+class DependentRequests:
+    """Requests that need the answers to others: tried at the short interval, and sent again at the long one.
+
+    Args:
+        factory: returns the requests.
+        state: the state.
+        needed: the sequence that must have ended once.
+        of_broker: True if it must have ended with the same broker.
+        rounds: number of short intervals in a long one.
+    """
+
+    def __init__(
+        self, factory: RequestFactory, state: ObservedCluster, needed: str, of_broker: bool, rounds: int
+    ) -> None:
+        self._factory, self._state, self._rounds = factory, state, rounds
+        self._needed, self._of_broker = needed, of_broker
+        self._left: dict[int, int] = {}
+
+    def requests(self, metadata: Any, broker: int) -> Request[Any] | RequestSequence | None:
+        """Return the requests to a broker, if it is time for them."""
+        left = self._left.get(broker, 0)
+        if left > 0:
+            self._left[broker] = left - 1
+            return None
+        if not self._state.has_ended(self._needed, broker if self._of_broker else None):
+            return None
+        self._left[broker] = self._rounds - 1
+        return self._factory(metadata, broker)
 
 
 class CoordinatedGroups:

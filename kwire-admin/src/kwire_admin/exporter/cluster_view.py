@@ -13,6 +13,7 @@ until all topics of a large cluster are rendered:
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 from kwire_admin.exporter.answers import Source
 from kwire_admin.exporter.cluster_values import cluster_values
 from kwire_admin.exporter.exposition import Family
+from kwire_admin.exporter.group_record import age_at
 from kwire_admin.exporter.metric_table import Scope
 from kwire_admin.exporter.observed_cluster import ObservedCluster
 
@@ -37,6 +39,7 @@ __all__ = ["ClusterView"]
 
 SLICE_S = 0.02
 """Seconds of rendering between two pauses. Chosen: a scrape that waits for one slice does not notice it."""
+NO_AGE = b"0.0"
 PARTS = 20
 """Number of parts that are rendered between two looks at the clock."""
 
@@ -55,6 +58,7 @@ class ClusterView:
         state: the known values of the cluster.
         families: the series by metric.
         is_ready: True once each broker that responds was asked for everything, and the answers are rendered.
+        age_interval: seconds after which lags in seconds that only time changes are rendered again.
     """
 
     def __init__(
@@ -68,19 +72,24 @@ class ClusterView:
     ) -> None:
         self.state = ObservedCluster(selection, clock)
         self.is_ready = False
+        self.age_interval = 0.0
+        self._rendered_at = self._aged_at = -math.inf
         self._configured_name = name
         self._label = name
         self._selection = selection
         self._clock = clock
         self._names_cluster = names.names_cluster or names_cluster
         self._render_seconds = 0.0
-        self.families = [Family(metric) for metric in names.metrics if metric.scope.level <= selection.level]
+        self.families = [Family(metric) for metric in names.metrics if metric.level <= selection.level]
         self._of_scope: dict[Scope, list[Family]] = defaultdict(list)
         for family in self.families:
             self._of_scope[family.metric.scope].append(family)
         self._of_reads = [*self._of_scope[Scope.GROUP_TOPIC], *self._of_scope[Scope.GROUP_PARTITION]]
         # Lag in seconds grows with time alone, so the groups' topics that lag are rendered each time, if it is shown.
-        self._aging = [family for family in self._of_reads if family.metric.value.startswith("lag_seconds")]
+        self._aging, self._aging_groups = (
+            [family for family in families if family.metric.value.startswith("lag_seconds")]
+            for families in (self._of_reads, self._of_scope[Scope.GROUP])
+        )
         self._set_label()
 
     @property
@@ -101,13 +110,21 @@ class ClusterView:
         for family in self.families:
             family.clear()
 
+    def is_due(self, interval: float) -> bool:
+        """Return whether anything changed since the last rendering, or it began an interval ago."""
+        return self.state.has_changed or not 0 <= self._clock() - self._rendered_at < interval
+
     def render(self) -> None:
         """Render what changed since the last call."""
         for _ in self.rendering():
             pass
 
-    def rendering(self) -> Iterator[None]:
-        """Render what changed since the last call, with pauses. A caller exhausts the iterator before the next call."""
+    def rendering(self, *, is_complete: bool = False) -> Iterator[None]:
+        """Render what changed since the last call, with pauses. A caller exhausts the iterator before the next call.
+
+        Args:
+            is_complete: True if all values were known when it began, so that the series are complete once it ends.
+        """
         started = time.thread_time()
         paused_at = time.monotonic()
         for _ in self._steps():
@@ -115,6 +132,7 @@ class ClusterView:
                 self._render_seconds += time.thread_time() - started
                 yield
                 started, paused_at = time.thread_time(), time.monotonic()
+        self.is_ready = self.is_ready or is_complete
         self._render_cluster()
         self._render_seconds += time.thread_time() - started
 
@@ -124,8 +142,10 @@ class ClusterView:
         Answers can arrive during a pause, so a part that was marked may be gone. What they mark is rendered next time.
         """
         state, now = self.state, self._clock()
+        self._rendered_at = now
         state.drop_stale()
         self._follow_cluster_id()
+        state.begin_rendering()
         changed, removed = state.topics.take_changes()
         for name in removed:
             state.groups.mark_readers(name)
@@ -149,18 +169,47 @@ class ClusterView:
 
     def _render_reads(self, groups: GroupChanges, now: float) -> Iterator[None]:
         state = self.state
-        for number, key in enumerate([*groups.reads, *(state.groups.behind - groups.reads if self._aging else ())]):
-            group = state.groups.records.get(key[0])
-            read = None if group is None else group.topics.get(key[1])
+        for number, key in enumerate(groups.reads):
+            read = state.groups.read(*key)
             if read is not None:
-                if key in groups.reads:
-                    self._render_read(key, read, now)
-                else:  # nothing changed but the time
-                    read.age(now)
-                    self._render_families(self._aging, key, read)
+                self._render_read(key, read, now)
                 groups.groups.add(key[0])
             if number % PARTS == 0:
                 yield
+        yield from self._render_ages(groups, now)
+
+    def _render_ages(self, groups: GroupChanges, now: float) -> Iterator[None]:
+        """Render what only the time changed: the lag in seconds of the groups' topics that lag.
+
+        Most have the times of a few samples, so a value is formatted once for all of them.
+        """
+        state = self.state
+        if 0 <= now - self._aged_at < self.age_interval:
+            return
+        self._aged_at = now
+        ages: dict[tuple[float, float], tuple[bytes, bytes]] = {}
+        aged: set[str] = set()
+        for number, key in enumerate(state.groups.behind - groups.reads if self._aging else ()):
+            read = state.groups.read(*key)
+            if read is not None and read.written_times:
+                before = read.aged_at
+                values = []
+                for time in read.written_times:
+                    if (time, before) not in ages:
+                        ages[time, before] = str(age_at(time, before)).encode(), str(age_at(time, now)).encode()
+                    values.append(ages[time, before])
+                read.age(now)
+                if values[-1][0] == NO_AGE or now < before:  # times that are not told apart by their values
+                    self._render_families(self._aging, key, read)
+                else:  # the oldest first: no new value is a value that is still to be replaced
+                    for family in self._aging:
+                        family.replace_values(key, values)
+                    read.release()
+                aged.add(key[0])
+            if number % PARTS == 0:
+                yield
+        for group_id in aged - groups.groups:
+            self._render_group(self._aging_groups, group_id)
 
     def _render_read(self, key: tuple[str, str], read: GroupTopic, now: float) -> None:
         """Render a group's topic after new offsets or ends."""
@@ -168,7 +217,9 @@ class ClusterView:
         if self._aging and record is not None and record.history.is_empty:
             record.history.add(now, record.newest)
         read.evaluate(record, with_ages=bool(self._aging))
-        (self.state.groups.behind.add if read.is_behind else self.state.groups.behind.discard)(key)
+        table = self.state.groups
+        for keys, is_in in ((table.behind, read.is_behind), (table.unbounded, bool(read.unbounded))):
+            (keys.add if is_in else keys.discard)(key)
         if self._aging:
             read.age(now)
         self._render_families(self._of_reads, key, read)
@@ -187,12 +238,14 @@ class ClusterView:
 
     def _render_groups(self, groups: GroupChanges) -> Iterator[None]:
         for number, group_id in enumerate(groups.groups):
-            group = self.state.groups.records.get(group_id)
-            if group is not None:
-                for family in self._of_scope[Scope.GROUP]:
-                    family.set(group_id, family.line((group_id,), group))
+            self._render_group(self._of_scope[Scope.GROUP], group_id)
             if number % PARTS == 0:
                 yield
+
+    def _render_group(self, families: Sequence[Family], group_id: str) -> None:
+        group = self.state.groups.records.get(group_id)
+        for family in families if group is not None else ():
+            family.set(group_id, family.line((group_id,), group))
 
     def _render_topics(self, changed: Mapping[Source, set[str]]) -> Iterator[None]:
         records = self.state.topics.records
@@ -225,6 +278,7 @@ class ClusterView:
 
     def _render_cluster(self) -> None:
         """Render the series of the cluster, and decide which series are shown."""
+        self.state.answers.has_changed = False
         self.state.topics.count()
         # The number of series is a series itself, so a second pass counts the lines that the first one added.
         for _ in range(2):

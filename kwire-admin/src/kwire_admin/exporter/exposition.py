@@ -88,6 +88,15 @@ class Family:
             del self._blocks[key]
         self._version += 1
 
+    def replace_values(self, key: Hashable, values: Iterable[tuple[bytes, bytes]]) -> None:
+        """Replace values of the lines of a group's topic: each `(before, after)` in all lines, in this order."""
+        block = self._blocks.get(key)
+        if block is not None:
+            for before, after in values:  # a label's value has no line feed, so this is the end of a line
+                block = block.replace(b" %b\n" % before, b" %b\n" % after)
+            self._blocks[key] = block
+            self._version += 1
+
     def line(self, key: Sequence[str], source: Any) -> str:
         """Return the line of a topic, a group, or a group's topic; an empty text if its value is UNKNOWN."""
         value = getattr(source, self.metric.value)

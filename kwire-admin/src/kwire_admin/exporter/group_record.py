@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.group_values import GroupDescription, GroupType
     from kwire_admin.exporter.topic_record import MonitoredTopic
 
-__all__ = ["GroupTopic", "MonitoredGroup", "UnreadRecord"]
+__all__ = ["GroupTopic", "MonitoredGroup", "UnreadRecord", "age_at"]
 
 CAUGHT_UP = math.inf
 """Time of the record at the end of a log, which is not written yet: its age is 0."""
@@ -32,6 +32,11 @@ class UnreadRecord(NamedTuple):
     timestamp: float | None
 
 
+def age_at(written: float, now: float) -> float:
+    """Return the age of a record in seconds, with a decimal point, which 0 for the end of a log does not have."""
+    return max(round(now - written, 1), 0.0) + 0.0  # and not -0.0
+
+
 class GroupTopic:
     """The committed offsets of a group for one topic, and its lag there.
 
@@ -40,18 +45,19 @@ class GroupTopic:
         indexes: the indexes of the partitions with a committed offset, to which the lists belong.
         committed: the committed offsets.
         lag: records between the committed offset and the end of the log; UNKNOWN without either.
-        lag_seconds: the age of the first record that the group has not read; 0 at the end of the log, UNKNOWN without a
-            history.
         is_behind: True if any partition has a lag, which ages.
         uncommitted: 1 for each partition that a member has and the group has not committed.
         unknown_lags: number of partitions that the group reads and whose lag is not known.
         unread: the first unread records that were fetched, by partition.
+        unbounded: the first unread records whose time neither a sample nor the record itself shows, by partition.
+        written_times: the times of the first unread records, oldest first, each time once.
+        aged_at: the time at which lags in seconds are shown.
     """
 
     __slots__ = (
-        "_missing", "_reported_lags", "_source", "_unstarted", "_written", "committed", "committed_sum", "group",
-        "indexes", "is_behind", "lag", "lag_seconds", "lag_seconds_max", "lag_sum", "name", "uncommitted",
-        "unknown_lags", "unread",
+        "_missing", "_reported_lags", "_source", "_unstarted", "_written", "aged_at", "committed", "committed_sum",
+        "group", "indexes", "is_behind", "lag", "lag_seconds_max", "lag_sum", "name", "unbounded",
+        "uncommitted", "unknown_lags", "unread", "written_times",
     )  # fmt: skip
 
     def __init__(self, group: MonitoredGroup, name: str) -> None:
@@ -68,10 +74,12 @@ class GroupTopic:
         self._unstarted: AbstractSet[int] = frozenset()  # partitions that a share group has not begun to read
         self._written: Sequence[float] = ()
         self.lag: Sequence[int] = ()
-        self.lag_seconds: Sequence[float] = ()
         self.uncommitted: Mapping[int, int] = {}
         self._missing: Sequence[int] = ()
         self.unread: dict[int, UnreadRecord] = {}
+        self.unbounded: Mapping[int, int] = {}
+        self.written_times: Sequence[float] = ()
+        self.aged_at = 0.0
 
     def update(self, topic: Any) -> bool:
         """Take the offsets of a response, and return whether they changed."""
@@ -115,8 +123,7 @@ class GroupTopic:
             topic: the topic; None if it does not exist (any more) or is hidden.
             with_ages: True if `age` will be called.
         """
-        end = (lambda _: UNKNOWN) if topic is None else topic.end
-        ends = list(map(end, self.indexes))
+        ends = [UNKNOWN] * len(self.indexes) if topic is None else topic.ends(self.indexes)
         offsets = list(zip(self.committed, ends, strict=True))
         # A commit can be newer than the end that is known.
         lags = [UNKNOWN if end < 0 else end - offset if end > offset else 0 for offset, end in offsets]
@@ -132,7 +139,12 @@ class GroupTopic:
             self.unknown_lags += sum(topic.position(index) is not None for index in unknown)
         self.lag_sum = known_sum(known, unknown=self.unknown_lags)
         self.is_behind = self.lag_sum > 0
-        if not with_ages or topic is None:
+        self._find_times(topic if with_ages else None, lags)
+
+    def _find_times(self, topic: MonitoredTopic | None, lags: Sequence[int]) -> None:
+        """Find the times of the first unread records of all partitions, and which of them are not known."""
+        self.unbounded = {}
+        if topic is None:
             self._written = [UNKNOWN] * len(lags)
         elif not self.is_behind:
             self._written = [CAUGHT_UP if lag == 0 else UNKNOWN for lag in lags]
@@ -141,6 +153,7 @@ class GroupTopic:
                 self._written_at(topic, index, offset) if lag > 0 else CAUGHT_UP if lag == 0 else UNKNOWN
                 for index, offset, lag in zip(self.indexes, self.committed, lags, strict=True)
             ]
+        self.written_times = sorted(set(self._written) - {UNKNOWN, CAUGHT_UP}) if self.is_behind else ()
 
     def _written_at(self, topic: MonitoredTopic, index: int, committed: int) -> float:
         """Return the time of the first unread record: its own timestamp if it was fetched, else when it was seen."""
@@ -150,9 +163,12 @@ class GroupTopic:
         offset = max(committed, topic.oldest[position])  # records before the log's start cannot be read any more
         seen = topic.history.written_at(position, offset)
         unread = self.unread.get(index)
-        if unread is None or unread.offset != offset or unread.timestamp is None:
-            return seen
-        return unread.timestamp if seen == UNKNOWN else min(unread.timestamp, seen)
+        if unread is not None and unread.offset == offset:
+            known = [time for time in (seen, unread.timestamp) if time is not None and time != UNKNOWN]
+            return min(known, default=UNKNOWN)
+        if topic.newest[position] > offset and not topic.history.is_bounded(position, offset):
+            self.unbounded = {**self.unbounded, index: offset}
+        return seen
 
     def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:
         """Find the partitions without a committed offset: of members, and of a topic that the group has committed."""
@@ -163,33 +179,27 @@ class GroupTopic:
         self._missing = topic.indexes if topic is not None and self.indexes else ()
 
     def age(self, now: float) -> None:
-        """Compute lags in seconds at a time of the topic's history, after `evaluate`."""
-        self.lag_seconds = [
-            written if written == UNKNOWN else max(round(now - written, 1), 0) for written in self._written
-        ]
-        self.lag_seconds_max = max(self.lag_seconds, default=UNKNOWN)
+        """Set the time at which lags in seconds are shown, after `evaluate`."""
+        self.aged_at = now
+        if self.written_times:
+            self.lag_seconds_max = age_at(self.written_times[0], now)
+        else:
+            self.lag_seconds_max = 0 if CAUGHT_UP in self._written else UNKNOWN
+
+    @property
+    def lag_seconds(self) -> list[float]:
+        """Ages of the first records that the group has not read; 0 at the end of the log, UNKNOWN without a history."""
+        ages = {time: age_at(time, self.aged_at) for time in self.written_times} | {UNKNOWN: UNKNOWN, CAUGHT_UP: 0}
+        return [ages[written] for written in self._written]
 
     @property
     def oldest_written(self) -> float:
         """The time of the oldest record that the group has not read: older samples of the topic are not needed."""
         return min((written for written in self._written if written != UNKNOWN), default=CAUGHT_UP)
 
-    def unbounded(self, topic: MonitoredTopic) -> list[tuple[int, int]]:
-        """Return partitions and offsets of first unread records whose time no sample shows."""
-        wanted: list[tuple[int, int]] = []
-        for index, offset in zip(self.indexes, self.committed, strict=True):
-            position = topic.position(index)
-            if position is None or topic.newest[position] <= offset:
-                continue
-            first = max(offset, topic.oldest[position])
-            fetched = self.unread.get(index)
-            if (fetched is None or fetched.offset != first) and not topic.history.is_bounded(position, first):
-                wanted.append((index, first))
-        return wanted
-
     def release(self) -> None:
-        """Drop the lists that have been rendered and are not needed to compute ages."""
-        self.lag = self.lag_seconds = ()
+        """Drop the lists that have been rendered and are not needed for ages."""
+        self.lag = ()
         if not self.is_behind:
             self._written = ()
 

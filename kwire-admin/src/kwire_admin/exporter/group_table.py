@@ -34,6 +34,11 @@ class GroupChanges:
         self.removed_groups: set[str] = set()
         self.removed_reads: set[tuple[str, str]] = set()
 
+    @property
+    def has_any(self) -> bool:
+        """True if anything is marked."""
+        return bool(self.groups or self.reads or self.removed_groups or self.removed_reads)
+
 
 class GroupTable:
     """The groups that have series.
@@ -50,6 +55,7 @@ class GroupTable:
         records: the groups by id.
         readers: the ids of the groups that read a topic, by topic.
         behind: the groups and their topics that have a lag, as the last rendering found it.
+        unbounded: the groups and their topics with first unread records whose time is not known.
         changes: marks of the parts that changed since `take_changes`.
     """
 
@@ -64,6 +70,7 @@ class GroupTable:
         self.records: dict[str, MonitoredGroup] = {}
         self.readers: dict[str, set[str]] = defaultdict(set)
         self.behind: set[tuple[str, str]] = set()
+        self.unbounded: set[tuple[str, str]] = set()
         self.changes = GroupChanges()
 
     def set_listing(self, broker: int, groups: Sequence[Any]) -> None:
@@ -149,6 +156,11 @@ class GroupTable:
             group.topics[topic].unread[partition] = record
             self.changes.reads.add((group_id, topic))
 
+    def read(self, group_id: str, topic: str) -> GroupTopic | None:
+        """Return what is known about a group and a topic; None if the group does not read it."""
+        group = self.records.get(group_id)
+        return None if group is None else group.topics.get(topic)
+
     def mark_readers(self, topic: str) -> None:
         """Mark the groups that read a topic, after its ends changed."""
         self.changes.reads.update((group_id, topic) for group_id in self.readers.get(topic, ()))
@@ -211,6 +223,7 @@ class GroupTable:
             del self.readers[topic]
         key = group.group_id, topic
         self.behind.discard(key)
+        self.unbounded.discard(key)
         self.changes.reads.discard(key)
         self.changes.removed_reads.add(key)
 

@@ -29,11 +29,6 @@ class Scope(Enum):
     GROUP_PARTITION = ("group", "topic", "partition")
     PARTITION = ("topic", "partition")
 
-    @property
-    def level(self) -> int:
-        """0 for the cluster and its groups, 1 with topics, 2 with partitions: the option --level."""
-        return ("topic" in self.value) + ("partition" in self.value)
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -42,6 +37,7 @@ class Metric:
     Attributes:
         name: its name.
         scope: the kind of things that it has series for.
+        level: 0 for the cluster and its groups, 1 for topics, 2 for partitions, 3 for replicas: the option --level.
         source: the kind of answers that its values come from; None for none.
         labels: names of all its labels.
         has_further_labels: True if labels do not only name the thing: its value is then a pair of their values and a
@@ -54,6 +50,7 @@ class Metric:
 
     name: str
     scope: Scope
+    level: int
     source: Source | None
     labels: tuple[str, ...]
     has_further_labels: bool
@@ -132,7 +129,9 @@ def _metric(columns: list[str], renamed: Mapping[str, str], helps: dict[tuple[st
     name, scope, further, value, *text = columns
     thing, _, source = scope.partition(":")
     source = source or "metadata"
-    scoped = Scope[thing.replace("-", "_").upper()]
+    # Details of all replicas have the labels of their partition.
+    scoped = Scope.PARTITION if thing == "replica" else Scope[thing.replace("-", "_").upper()]
+    level = ("topic" in scoped.value) + ("partition" in scoped.value) + (thing == "replica")
     labels = () if further == "-" else tuple(further.split())
     key = value.rstrip("?!")
     help = helps.setdefault((thing, key), *text) if text else helps.get((thing, key), f"See {name} of that exporter.")
@@ -140,6 +139,7 @@ def _metric(columns: list[str], renamed: Mapping[str, str], helps: dict[tuple[st
     return Metric(
         name,
         scoped,
+        level,
         None if source == "-" else Source(source),
         own + labels,
         bool(labels),

@@ -39,7 +39,9 @@ METADATA = 3
 HANGING_AFTER_MS = 900_000
 """The default of `transaction.max.timeout.ms`: no transaction that is alive is older."""
 MAX_UNBOUNDED = 1_000
-"""Maximum number of unread records that are considered in a round. Chosen: fifty times as many as are fetched."""
+"""Maximum number of unread records of a leader considered in a round. Chosen: fifty times as many as are fetched."""
+RENDERING = "rendering"
+"""The rendering of the series, in place of a sequence of requests."""
 EVENTS = tuple(name for name in events.__all__ if name != "MetadataEvent")
 
 
@@ -110,8 +112,9 @@ class ObservedCluster:
         if poll.error is None:
             self.answers.succeed(poll.broker_id, poll.api_key, poll.duration_us / 1e6)
         elif not isinstance(poll.error, NoCommonVersion):  # the release lacks the API; that does not count as a failure
-            silent = isinstance(poll.error, ConnectionFault)
-            self.answers.fail(poll.broker_id, poll.api_key, type(poll.error).__name__, is_silent=silent)
+            self.answers.fail(poll.broker_id, poll.api_key, type(poll.error).__name__)
+            if isinstance(poll.error, ConnectionFault):
+                self.answers.miss(poll.broker_id, poll.duration_us / 1e6)
         if poll.controller_id is not None:
             self.controller = poll.controller_id
         self.events.update(type(event).__name__ for event in poll.events)
@@ -135,7 +138,7 @@ class ObservedCluster:
         """Count an answer that could not be used because of a bug, and return whether it is the first of its kind."""
         name = type(error).__name__
         is_first = not any(key[1:] == (api_key, name) for key in self.answers.failures)
-        self.answers.fail(broker, api_key, name, is_silent=False)
+        self.answers.fail(broker, api_key, name)
         return is_first
 
     def is_usable(self, broker: int, api_key: int, error_code: int) -> bool:
@@ -143,7 +146,7 @@ class ObservedCluster:
         if error_code:
             # A name that a broker can choose freely would be a series each time.
             name = ErrorCode(error_code).name if error_code in KNOWN_ERRORS else "UNKNOWN"
-            self.answers.fail(broker, api_key, name, is_silent=False)
+            self.answers.fail(broker, api_key, name)
         return not error_code
 
     # Readiness
@@ -151,6 +154,16 @@ class ObservedCluster:
     def finish_round(self, broker: int, sequence: str) -> None:
         """Note that a sequence of requests to a broker has ended, or failed, once."""
         self._rounds.add((broker, sequence))
+
+    def has_ended(self, sequence: str, broker: int | None) -> bool:
+        """Return whether a sequence has ended once, with a broker; None for any."""
+        return any(ended == sequence and broker in (None, id) for id, ended in self._rounds)
+
+    def begin_rendering(self) -> None:
+        """Note that a rendering begins, which finds all unread records if all groups and ends of logs are known."""
+        listed = () if self.metadata is None else self.metadata.brokers
+        if self.has_asked([broker.node_id for broker in listed], ("groups", "newest"), ()):
+            self.finish_round(UNKNOWN, RENDERING)
 
     def has_asked(self, brokers: Iterable[int], sequences: Iterable[str], shared: Iterable[str]) -> bool:
         """Return whether each broker that responds was asked for everything once.
@@ -284,20 +297,21 @@ class ObservedCluster:
         names = (topic.name for topic in metadata.topics)
         return [name for name in names if name is not None and self._selection.has_topic(name)]
 
-    def unbounded_records(self, broker: int) -> dict[tuple[str, str, int], int]:
-        """Return the first unread records on logs that a broker leads whose time no sample shows.
+    def unbounded_records(self) -> dict[int, dict[tuple[str, str, int], int]]:
+        """Return the first unread records whose time no sample shows.
 
         Returns:
-            Their offsets, by group, topic, and partition; at most MAX_UNBOUNDED.
+            By leader, their offsets by group, topic, and partition, at most MAX_UNBOUNDED.
         """
-        unread: dict[tuple[str, str, int], int] = {}
-        for group_id, topic in self.groups.behind:
-            record = self.topics.records.get(topic)
-            if record is None or len(unread) >= MAX_UNBOUNDED:
+        unread: dict[int, dict[tuple[str, str, int], int]] = defaultdict(dict)
+        for group_id, topic in self.groups.unbounded:
+            record, read = self.topics.records.get(topic), self.groups.read(group_id, topic)
+            if record is None or read is None:
                 continue
-            for partition, offset in self.groups.records[group_id].topics[topic].unbounded(record):
-                if record.leader(partition) == broker:
-                    unread[group_id, topic, partition] = offset
+            for partition, offset in read.unbounded.items():
+                of_leader = unread[record.leader(partition)]
+                if len(of_leader) < MAX_UNBOUNDED:
+                    of_leader[group_id, topic, partition] = offset
         return unread
 
     def now(self) -> float:
@@ -305,6 +319,11 @@ class ObservedCluster:
         return self._clock()
 
     # Time
+
+    @property
+    def has_changed(self) -> bool:
+        """True if topics, groups, or the brokers that answer changed since the last rendering took the marks."""
+        return self.topics.has_changed or self.groups.changes.has_any or self.answers.has_changed
 
     def mark_all(self) -> None:
         """Mark everything as changed, so that it is rendered again."""

@@ -15,7 +15,7 @@ class Selection:
     """The topics and groups that have series, and the level of detail.
 
     Args:
-        level: 0 for the cluster and groups, 1 with topics, 2 with partitions.
+        level: 0 for the cluster and groups, 1 with topics, 2 with partitions, 3 with their leaders and replicas.
         topics: expression that the whole name of a topic must match.
         groups: expression that the whole id of a group must match.
         excluded_topics: expression that it must not match; None for none.

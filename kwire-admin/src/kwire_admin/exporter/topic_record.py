@@ -129,6 +129,13 @@ class MonitoredTopic:
         position = self.position(index)
         return UNKNOWN if position is None else self.newest[position]
 
+    def ends(self, indexes: Sequence[int]) -> list[int]:
+        """Return the ends of the logs of partitions; UNKNOWN without them."""
+        newest, count = self.newest, len(self.newest)
+        if self._positions is None:
+            return [newest[index] if 0 <= index < count else UNKNOWN for index in indexes]
+        return [self.end(index) for index in indexes]
+
     def start(self, index: int) -> int:
         """Return the first offset of the log of a partition; UNKNOWN without it."""
         position = self.position(index)

@@ -78,11 +78,12 @@ class TopicTable:
     def set_offsets(self, source: Source, broker: int, topics: Sequence[Any]) -> None:
         """Take offsets, or timestamps, of the logs that a broker leads."""
         value = "timestamp" if source is Source.MAX_TIMESTAMPS else "offset"
+        now = self._clock()  # once, so that ages of the topics of a response are equal
         for topic in self._changed_topics(broker, source, topics):
             record = self.records[topic.name]
             record.set_offsets(OFFSETS[source], topic.partitions, value)
             if source is Source.NEWEST and not record.history.is_empty:
-                record.history.add(self._clock(), record.newest)
+                record.history.add(now, record.newest)
             self._mark(topic.name, source)
 
     def set_sizes(self, broker: int, sizes: Mapping[str, int]) -> None:
@@ -126,6 +127,11 @@ class TopicTable:
         for name in self.records:
             self._mark(name, *Source)
 
+    @property
+    def has_changed(self) -> bool:
+        """True if any topic was changed or removed since the marks were taken."""
+        return bool(self.removed) or any(self.changed.values())
+
     def take_changes(self) -> tuple[dict[Source, set[str]], set[str]]:
         """Return the changed topics, by kind of answer, and the removed topics, since the last call."""
         taken = self.changed, self.removed
@@ -146,14 +152,16 @@ class TopicTable:
     def _changed_topics(self, broker: int, source: Source, topics: Sequence[Any]) -> list[Any]:
         """Return the topics of a response that differ from those of the broker's response before."""
         before = self._last.get((broker, source), ())
-        # What comes before the metadata of its topic is new when the topic is known.
-        is_known = all(topic.name in self.records for topic in topics)
-        self._last[broker, source] = topics if is_known else [each for each in topics if each.name in self.records]
         if len(before) != len(topics):
             same = set(map(id, before))
-            return [topic for topic in topics if id(topic) not in same and topic.name in self.records]
-        pairs = zip(before, topics, strict=True)  # the order of the request
-        return [topic for old, topic in pairs if old is not topic and topic.name in self.records]
+            changed = [topic for topic in topics if id(topic) not in same]
+        else:  # the order of the request
+            changed = [topic for old, topic in zip(before, topics, strict=True) if old is not topic]
+        known = [topic for topic in changed if topic.name in self.records]
+        # What comes before the metadata of its topic is new when the topic is known. What did not change is known.
+        is_known = len(known) == len(changed)
+        self._last[broker, source] = topics if is_known else [each for each in topics if each.name in self.records]
+        return known
 
     def _drop_offsets(self, broker: int, source: Source) -> None:
         """Drop the offsets that a broker reported and that no other broker has reported since."""

@@ -30,14 +30,22 @@ EARLIEST_TIMESTAMP_S = 1_293_840_000
 
 
 class UnreadRecords:
-    """Requests for the first unread records of groups that stand still, on the logs that a broker leads."""
+    """Requests for the first unread records of groups that stand still, on the logs that a broker leads.
+
+    The records of all brokers are found at once, when the first broker of a round is asked.
+    """
 
     def __init__(self) -> None:
         self._before: dict[int, dict[tuple[str, str, int], int]] = {}
+        self._found: dict[int, dict[tuple[str, str, int], int]] = {}
+        self._asked: set[int] | None = None
 
     def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
         before = self._before.get(broker)
-        unread = self._before[broker] = state.unbounded_records(broker)
+        if self._asked is None or broker in self._asked:
+            self._found, self._asked = state.unbounded_records(), set()
+        self._asked.add(broker)
+        unread = self._before[broker] = self._found.get(broker, {})
         # In the first round, every group may stand still: after a restart of the exporter, its alerts need the age.
         still = [item for item in unread.items() if before is None or before.get(item[0]) == item[1]]
         for (group, topic, partition), offset in still[:MAX_RECORDS]:

@@ -12,7 +12,7 @@ from kwire.terminal.options import interval_option, require
 from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 
-LEVELS = ("cluster", "topic", "partition")
+LEVELS = ("cluster", "topic", "partition", "replica")
 
 
 @click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug", "cluster")])
@@ -46,7 +46,7 @@ LEVELS = ("cluster", "topic", "partition")
     type=click.Choice(LEVELS),
     default="partition",
     show_default=True,
-    help="Series of the cluster with its groups only, of topics, or of partitions as well.",
+    help="Series of the cluster with its groups only, of topics, of partitions, or of their replicas as well.",
 )
 @click.option("--topics", metavar="REGEX", default=".*", help="Only topics whose whole name matches.")
 @click.option("--exclude-topics", metavar="REGEX", help="No topics whose whole name matches.")
