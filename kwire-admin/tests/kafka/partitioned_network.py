@@ -11,6 +11,7 @@ Traffic that is cut off disappears, as packets do: connections stay open, and by
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from contextlib import suppress
@@ -166,6 +167,14 @@ class Partitioned39(Kafka39):
             "zookeeper.connect": f"127.0.0.1:{zookeeper}",
         }
         return super()._server(id, name, folder, configs)
+
+    def pause_zookeeper(self) -> None:
+        """Stop ZooKeeper, so that it accepts connections and answers nothing."""
+        self._zookeeper.send_signal(signal.SIGSTOP)
+
+    def resume_zookeeper(self) -> None:
+        """Continue ZooKeeper."""
+        self._zookeeper.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """Kill all servers, end the proxies, and remove the data."""

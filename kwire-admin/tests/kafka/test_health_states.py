@@ -165,6 +165,20 @@ def test_health_names_every_sick_broker(
         heal(cluster, volumes, sick)
 
 
+def test_brokers_without_zookeeper_are_not_healthy(cluster: Partitioned) -> None:
+    """They name the controller of before, and no answer of theirs differs."""
+    if isinstance(cluster, Partitioned44):
+        assert "zookeeper-unreachable" not in {problem for problem, _ in problems(cluster)}
+        return
+    assert becomes(lambda: not problems(cluster), within=150)
+    cluster.pause_zookeeper()
+    try:
+        assert becomes(lambda: ("zookeeper-unreachable", None) in problems(cluster), within=30)
+    finally:
+        cluster.resume_zookeeper()
+    assert becomes(lambda: not problems(cluster), within=150), problems(cluster)
+
+
 def becomes(check: Callable[[], bool], within: float) -> bool:
     """Return whether a condition becomes true in time. The caller shows what it is instead."""
     with suppress(AssertionError):
