@@ -7,15 +7,12 @@ command. The first folder is `kwire.cli.commands`, the others are packages of th
 
 from __future__ import annotations
 
-import errno
 import gc
 import inspect
-import os
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from io import BufferedWriter, RawIOBase, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,20 +20,13 @@ import click
 
 from kwire import __version__
 from kwire._util.products import BrokenProduct, check_version, entry_points, missing_hint
-from kwire._util.readable import printable
 from kwire._util.similar_names import similar
-from kwire.errors import KwireError
+from kwire.cli.entry import EXIT_INTERRUPTED, run_with_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CommandGroup", "command_names", "find_command", "is_own", "program", "run", "short_help"]
-
-EXIT_INVALID_INPUT = 1
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
-"""Errors of writes: no space, the end of a quota or of the size of a file, or a closed stdout."""
+__all__ = ["CommandGroup", "command_names", "find_command", "invoke", "is_own", "program", "run", "short_help"]
 
 GROUP = "kwire.commands"
 """The group of entry points of packages with commands."""
@@ -205,61 +195,7 @@ def run(arguments: Sequence[str], group: click.Group = program) -> int:
         arguments: the words of the command line, without the name of the program.
         group: the program.
     """
-    _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        # JSON is always UTF-8. Characters that the terminal cannot show must not end the run.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a real stream
-    try:
-        code = _run(group, list(arguments))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_output()
-        return EXIT_BROKEN_PIPE
-    except OSError as error:
-        # Such an error of a file has its name; an error of a stream has none.
-        is_output = error.filename is None and error.errno in FULL
-        what = f"cannot write the output: {error.strerror}" if is_output else str(error)
-        print(f"Error: {printable(what)}", file=sys.stderr)
-        try:
-            sys.stdout.flush()
-        except OSError:  # stdout itself caused the error
-            _discard_output()
-        return EXIT_INVALID_INPUT
-    except (KeyboardInterrupt, click.Abort):
-        return EXIT_INTERRUPTED
-    return code
-
-
-def _open_closed_streams() -> None:
-    """Open /dev/null in place of standard streams that the parent process has closed, which are None."""
-    null = Path(os.devnull)
-    sys.stdin = sys.stdin or null.open(encoding="utf-8")
-    if sys.stdout is None:
-        os.open(os.devnull, os.O_WRONLY)  # keeps the number 1, which the next file or connection would get
-        sys.stdout = TextIOWrapper(BufferedWriter(_ClosedOutput()), encoding="utf-8")
-    sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
-
-
-class _ClosedOutput(RawIOBase):
-    """The standard output of a process that has none: nothing can be written, and that is an error, not a success."""
-
-    def writable(self) -> bool:
-        """Return True: an error of the first write ends the command, as one of a full disk does."""
-        return True
-
-    def write(self, data: object) -> int:
-        """Raise OSError."""
-        del data
-        raise OSError(errno.EBADF, "stdout is closed")
-
-
-def _discard_output() -> None:
-    """Redirect stdout to /dev/null: Python flushes its buffer at exit, which would fail again."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, sys.stdout.fileno())
-    except UnsupportedOperation:  # stdout is closed
-        sys.stdout = os.fdopen(null, "w")
+    return run_with_streams(partial(invoke, group), arguments)
 
 
 def _name() -> str:
@@ -268,7 +204,8 @@ def _name() -> str:
     return called if called in ("kafka", "kwire") else "kwire"
 
 
-def _run(group: click.Group, arguments: list[str]) -> int:
+def invoke(group: click.Group, arguments: list[str]) -> int:
+    """Parse arguments with click, run the subcommand that they name, and return its exit code."""
     try:
         with group.make_context(_name(), arguments) as context:
             return int(group.invoke(context) or 0)
@@ -277,11 +214,5 @@ def _run(group: click.Group, arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except KwireError as error:
-        sys.stdout.flush()
-        if "--debug" in arguments and isinstance(error, BrokenProduct):
-            import traceback
-
-            traceback.print_exception(error.__cause__ or error)
-        print(f"Error: {printable(str(error))}", file=sys.stderr)
-        return EXIT_INVALID_INPUT
+    except click.Abort:
+        return EXIT_INTERRUPTED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kwire.cli.program import EXIT_INVALID_INPUT
+from kwire.cli.entry import EXIT_INVALID_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

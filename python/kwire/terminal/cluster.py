@@ -24,12 +24,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from kwire._util.secret import Secret
 from kwire._util.similar_names import similar
 from kwire.terminal.environment import VARIABLES, config_file, variables_for
-from kwire.terminal.parameter_types import FiniteRange, Named
+from kwire.terminal.usage_errors import usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,96 +35,12 @@ if TYPE_CHECKING:
     from kwire.client.security import ClientProperties, ConnectionConfig
 
 __all__ = [
-    "OUTPUTS",
     "ClusterChoice",
-    "admin_option",
-    "choose_checked",
     "choose_cluster",
-    "choosing_options",
     "cluster_names",
-    "cluster_options",
     "config_path",
-    "merge",
     "with_environment",
 ]
-
-OUTPUTS = ("table", "json", "jsonl", "csv", "yaml")
-"""The formats of rows. `help` beside them describes the rows."""
-
-
-def choosing_options() -> list[click.Option]:
-    """Return new options that choose a cluster and how to connect to it."""
-    return [
-        click.Option(
-            ["-b", "--bootstrap"],
-            metavar="HOST:PORT,...",
-            help="Some brokers of the cluster [environment: KWIRE_BOOTSTRAP].",
-        ),
-        click.Option(
-            ["-c", "--cluster"],
-            type=Named("clusters"),
-            metavar="NAME",
-            help="A cluster of the configuration file [environment: KWIRE_CLUSTER].",
-        ),
-        click.Option(
-            ["--command-config"],
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Connect with the settings of this client.properties [environment: KWIRE_COMMAND_CONFIG].",
-        ),
-        click.Option(
-            ["-X", "--override", "overrides"],
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Override a key of client.properties. Can be given several times.",
-        ),
-    ]
-
-
-def cluster_options() -> list[click.Option]:
-    """Return new options that verbs have. `merge` combines the values of both places."""
-    return [
-        *choosing_options(),
-        click.Option(
-            ["--timeout"],
-            type=FiniteRange(min=0, min_open=True),
-            metavar="SECONDS",
-            help="Time for each request [default: 30].",
-        ),
-        click.Option(
-            ["-o", "--output"],
-            type=click.Choice([*OUTPUTS, "help"]),
-            help="Output format; help describes the rows [default: table].",
-        ),
-        click.Option(["--debug"], is_flag=True, help="Print the traceback of an error."),
-    ]
-
-
-admin_option = click.option(
-    "-a",
-    "--admin",
-    is_flag=True,
-    help="No effect; accepted because the KIP-4 drafts write `kafka -b BROKERS -a COMMAND`.",
-)
-"""Option of the drafts, before the commands that administer a cluster. All nouns do."""
-
-
-def merge(before: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Remove the values of these options from the values of a command, and return them combined.
-
-    Args:
-        before: the values from before the noun.
-        values: the values of a command; its own come first.
-    """
-    chosen: dict[str, Any] = {}
-    for option in cluster_options():
-        assert option.name is not None
-        given, general = values.pop(option.name, None), before.get(option.name)
-        if option.multiple:
-            chosen[option.name] = (*(general or ()), *(given or ()))
-        else:
-            chosen[option.name] = general if given is None or given is False else given
-    return chosen
 
 
 def with_environment(chosen: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +136,7 @@ def choose_cluster(
     properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
     servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
     if not servers and is_required:
-        raise click.UsageError(
+        raise usage_error(
             "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster with a name in "
             f"{config_path()}"
         )
@@ -246,30 +160,6 @@ def _warn_of_variable(cluster: str | None) -> None:
         print(f"Warning: {problem}", file=sys.stderr)
 
 
-def choose_checked(options: dict[str, Any], client_id: str, cluster: str | None = None) -> ClusterChoice:
-    """Return the cluster of a server, and remove the options that choose it from `options`.
-
-    Args:
-        options: the options of the command.
-        client_id: the client id of the server, unless the cluster's properties name one.
-        cluster: a cluster of the configuration file, in place of the option.
-
-    Raises:
-        click.UsageError: see `choose_cluster`, or an address is invalid.
-    """
-    from kwire.protocol.endpoint import Endpoint
-
-    chosen = with_environment(merge(click.get_current_context().obj or {}, options))
-    if cluster is not None:
-        chosen |= {"cluster": cluster, "bootstrap": None}
-    choice = choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
-    try:
-        Endpoint.parse_all(choice.bootstrap)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
-    return choice._replace(client_id=client_id) if choice.client_id == CLIENT_ID else choice
-
-
 def _overrides(texts: Sequence[str]) -> dict[str, str]:
     """Return the properties of `-X`.
 
@@ -284,9 +174,9 @@ def _overrides(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise click.UsageError(f"{text!r} is not a property: write -X KEY=VALUE, such as -X security.protocol=SSL")
+            raise usage_error(f"{text!r} is not a property: write -X KEY=VALUE, such as -X security.protocol=SSL")
         if is_secret_key(key) and not value.startswith("${"):
-            raise click.UsageError(
+            raise usage_error(
                 f"{key} contains a secret, and all users of this machine can read the arguments of a command: put it "
                 f"into the file of --command-config, or write -X '{key}=${{file:PATH:KEY}}'"
             )
@@ -305,7 +195,7 @@ def _read_config() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"cannot read {path}: {error}") from None
+        raise usage_error(f"cannot read {path}: {error}") from None
 
 
 def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -314,17 +204,17 @@ def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if name not in clusters:
         close = similar(name, tuple(clusters))
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(clusters)) or 'none'}"
-        raise click.UsageError(f"{config_path()} has no cluster {name!r}: {hint}")
+        raise usage_error(f"{config_path()} has no cluster {name!r}: {hint}")
     table: Mapping[str, Any] = clusters[name]
     for key, value in table.items():
         if key not in KEYS:
             close = similar(key, tuple(KEYS))
             hint = f": did you mean {close[0]}?" if close else ""
-            raise click.UsageError(f"{config_path()}: unknown key clusters.{name}.{key}{hint}")
+            raise usage_error(f"{config_path()}: unknown key clusters.{name}.{key}{hint}")
         if not isinstance(value, KEYS[key]):
-            raise click.UsageError(f"{config_path()}: clusters.{name}.{key} has the wrong type {type(value).__name__}")
+            raise usage_error(f"{config_path()}: clusters.{name}.{key} has the wrong type {type(value).__name__}")
     if table.get("confirm", "type-name") != "type-name":
-        raise click.UsageError(f"{config_path()}: clusters.{name}.confirm can only be 'type-name'")
+        raise usage_error(f"{config_path()}: clusters.{name}.confirm can only be 'type-name'")
     return table
 
 
@@ -356,7 +246,7 @@ def _properties(
     try:
         properties = ClientProperties.parse(merged, source=origin, password=source)
     except SecurityConfigError as error:
-        raise click.UsageError(str(error)) from None
+        raise usage_error(str(error)) from None
     for warning in properties.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     return properties
@@ -374,10 +264,10 @@ def _run_password_command(command: str) -> Secret:
     try:
         done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, check=False)
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"cannot run password_command {command!r}: {error}") from None
+        raise usage_error(f"cannot run password_command {command!r}: {error}") from None
     if done.returncode != 0:
-        raise click.UsageError(f"password_command {command!r} failed with exit code {done.returncode}")
+        raise usage_error(f"password_command {command!r} failed with exit code {done.returncode}")
     lines = done.stdout.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
     if not lines or not lines[0]:
-        raise click.UsageError(f"password_command {command!r} printed no password")
+        raise usage_error(f"password_command {command!r} printed no password")
     return Secret(lines[0])

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["VARIABLES", "cache_folder", "config_file", "state_folder", "variables_for"]
+__all__ = ["OUTPUTS", "VARIABLES", "WAIT_S", "cache_folder", "config_file", "state_folder", "variables_for"]
 
 VARIABLES = {
     "bootstrap": "KWIRE_BOOTSTRAP",
@@ -22,6 +22,10 @@ VARIABLES = {
     "command_config": "KWIRE_COMMAND_CONFIG",
 }
 """The variable of each option."""
+OUTPUTS = ("table", "json", "jsonl", "csv", "yaml")
+"""The formats of rows. `help` beside them describes the rows."""
+WAIT_S = 30.0
+"""Seconds for which a verb waits by default until every broker reports its change."""
 
 
 def variables_for(given: Mapping[str, object]) -> dict[str, str]:

@@ -38,7 +38,22 @@ def run(words: Sequence[str]) -> int:
             from kwire_admin.cli.completion.refresh import fetch
 
             return fetch(rest)
-    from kwire.cli.program import run as run_program
+    from kwire.cli.entry import run_with_streams
+
+    return run_with_streams(_run, words)
+
+
+def _run(words: list[str]) -> int:
+    """Run a verb without click if its words are plain, and all else with it."""
+    from kwire_admin.cli.plain_words import parse
+
+    command = parse(words)
+    if command is not None:
+        from kwire_admin.cli.verb_run import run_command
+        from kwire_admin.cli.verb_session import VerbSession
+
+        return run_command(command.verb, VerbSession(), command.chosen, command.values)
+    from kwire.cli.program import invoke
     from kwire_admin.cli.program import program
 
-    return run_program(words, program)
+    return invoke(program, words)

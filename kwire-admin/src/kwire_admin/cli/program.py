@@ -8,7 +8,7 @@ import click
 
 from kwire import __version__
 from kwire.cli.program import CONTEXT, CommandGroup, command_names, find_command, short_help
-from kwire.terminal.cluster import admin_option, cluster_options
+from kwire.terminal.cluster_options import admin_option, cluster_options
 from kwire_admin.cli.kafka_habits import first_word_hint
 from kwire_admin.operations import registry
 

@@ -12,11 +12,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import click
-
 from kwire._util.readable import duration_text, printable, printable_lines, size_text, time_text
 from kwire.client.admin.errors import AdminError
 from kwire.terminal.tables import TableColumn, print_table
+from kwire.terminal.usage_errors import is_usage_error
 from kwire.uuids import uuid_to_text
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.rows import cells, columns, json_value
@@ -53,7 +52,7 @@ def print_error(error: Exception) -> None:
 
     name = error.name if isinstance(error, AdminError) else type(error).__name__
     code = error.code if isinstance(error, AdminError) else None
-    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    message = error.format_message() if is_usage_error(error) else str(error)
     print(json.dumps({"error": {"code": code, "name": name, "message": message}}))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kwire.terminal.cluster import cluster_options, merge, with_environment
+from kwire.terminal.cluster import with_environment
+from kwire.terminal.cluster_options import cluster_options, merge
 
 __all__ = ["statement_command"]
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire._util.similar_names import similar
-from kwire.terminal.cluster import cluster_options
+from kwire.terminal.cluster_options import cluster_options, merge
+from kwire.terminal.environment import WAIT_S
 from kwire_admin.cli.kafka_habits import with_option_hint
 from kwire_admin.cli.row_help import print_row_help
 from kwire_admin.cli.verb_run import run_command
+from kwire_admin.cli.verb_session import current_session
 from kwire_admin.operations.command_line import click_parameters
 from kwire_admin.operations.parameters import Danger
 from kwire_admin.operations.registry import find_verb, noun_help, verb_names
@@ -111,7 +113,7 @@ def verb_command(verb: Operation) -> click.Command:
             click.Option(
                 ["--wait"],
                 type=click.FloatRange(0),
-                default=30.0,
+                default=WAIT_S,
                 show_default=True,
                 metavar="SECONDS",
                 help="Time to wait until every broker reports the change; 0 does not wait.",
@@ -121,7 +123,9 @@ def verb_command(verb: Operation) -> click.Command:
         parameters.append(click.Option(["-y", "--yes"], is_flag=True, help="Do not ask."))
 
     def callback(**values: Any) -> int:
-        return run_command(verb, values)
+        context = click.get_current_context()
+        chosen = merge(context.obj or {}, values)
+        return run_command(verb, current_session(context), chosen, values)
 
     common = cluster_options()
     for option in common:

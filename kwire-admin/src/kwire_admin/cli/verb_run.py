@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kwire._util.readable import printable, printable_lines
 from kwire._util.secret import Secret
 from kwire.errors import KwireError
 from kwire.protocol.errors import ConnectFailed
-from kwire.terminal.cluster import config_path, merge
+from kwire.terminal.cluster import config_path
 from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
-from kwire_admin.cli.row_help import print_row_help
+from kwire.terminal.usage_errors import address_error, is_abort, is_usage_error
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
-from kwire_admin.cli.verb_session import current_session
-from kwire_admin.operations.command_line import typed
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
-from kwire_admin.operations.parameters import Danger, InvalidArgument
+from kwire_admin.operations.parameters import Danger, InvalidArgument, typed
+from kwire_admin.operations.registry import needs_asyncio
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.runner import run_verb
 
@@ -43,17 +39,18 @@ CLEAR_LINE = "\r\x1b[K"
 """Deletes the present line of a terminal."""
 
 
-def run_command(verb: Operation, values: dict[str, Any]) -> int:
+def run_command(verb: Operation, session: VerbSession, chosen: dict[str, Any], values: dict[str, Any]) -> int:
     """Run a verb, print its rows and errors, and return the exit code.
 
     Args:
-        values: the values of all options and arguments, as click has parsed them.
+        session: the session of the command.
+        chosen: the values of the options that all verbs have.
+        values: the values of the other options and of the arguments.
     """
-    context = click.get_current_context()
-    session = current_session(context)
-    chosen = merge(context.obj or {}, values)
     debug, output = chosen.pop("debug"), chosen.pop("output") or "table"
     if output == "help":
+        from kwire_admin.cli.row_help import print_row_help
+
         print_row_help(verb)
         return 0
     chosen = session.options(chosen)
@@ -78,17 +75,17 @@ def run_command(verb: Operation, values: dict[str, Any]) -> int:
             print_error(error)
         session.report(sentence_of(error))
         return exit_code(error)
-    except click.ClickException as error:  # wrong usage; click prints it
-        if output in ("json", "jsonl"):
-            print_error(error)
-        raise
     except NotConfirmed:
         print("Not confirmed: nothing was changed.", file=sys.stderr)
         return INTERRUPTED
-    except (KeyboardInterrupt, click.Abort):
-        sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
-        print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
-        return INTERRUPTED
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, KeyboardInterrupt) or is_abort(error):
+            sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
+            print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
+            return INTERRUPTED
+        if is_usage_error(error) and output in ("json", "jsonl"):
+            print_error(error)
+        raise  # click prints a wrong usage
     session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
     print_rows(output, verb.result, rows, paint)
     if not rows and output == "table" and verb.nothing is not None and not run.has_warned:
@@ -127,6 +124,8 @@ def _read_secret(name: str, file: Path | None) -> Secret:
     if file is None:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise InvalidArgument(f"give the {name} with --{name}-file FILE; - is stdin")
+        import click
+
         return Secret(click.prompt(name.capitalize(), hide_input=True, confirmation_prompt=True, err=True))
     source = "stdin" if str(file) == "-" else str(file)
     try:
@@ -218,7 +217,7 @@ class VerbRun:
             KwireError, InvalidArgument, Unhealthy: see the verb.
             click.BadParameter: the address of a broker is invalid.
         """
-        return self._session.run(self._run())
+        return self._session.run(self._run(), needs_asyncio=self._needs_asyncio())
 
     def interrupted(self) -> str:
         """Return a sentence that says what an interrupted run has done."""
@@ -236,6 +235,12 @@ class VerbRun:
                 "command."
             )
         return f"Interrupted: the cluster has answered {commands[-1].request}, and may still be applying the change."
+
+    def _needs_asyncio(self) -> bool:
+        """Return whether a light loop does not suffice: it has no TLS, and callbacks of users may know asyncio."""
+        config = self._cluster.config
+        is_plain = config is None or (config.security_protocol == "PLAINTEXT" and config.open_socket is None)
+        return not is_plain or needs_asyncio(self._verb.noun)
 
     async def _run(self) -> Sequence[Any]:
         cluster = self._cluster
@@ -255,7 +260,7 @@ class VerbRun:
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise
-            raise click.BadParameter(str(error), param_hint="--bootstrap") from None  # an invalid address
+            raise address_error(error) from None
 
     def _new_run(self) -> Run:
         options = self._options
@@ -335,11 +340,13 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
             else "Confirm with --yes"
         )
         raise InvalidArgument(f"{question} {needed}")
+    import click
+
     with _interrupts_at_once():
         if cluster.type_name:
             to_type = f"{question} Type {cluster.name} to confirm"
-            typed = click.prompt(to_type, default="", show_default=False, err=True)
-            confirmed = typed.strip() == cluster.name
+            answer: str = click.prompt(to_type, default="", show_default=False, err=True)
+            confirmed = answer.strip() == cluster.name
         else:
             confirmed = click.confirm(question, err=True)
     if not confirmed:
@@ -349,6 +356,8 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
 @contextmanager
 def _interrupts_at_once() -> Iterator[None]:
     """Let Ctrl-C end a question: while asyncio runs, it only cancels a task, which does not end a question."""
+    import signal
+
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.readable import printable
 from kwire.terminal.cluster import choose_cluster, with_environment
-from kwire_admin.cli.completion.name_cache import NameFile
-from kwire_admin.cli.completion.refresh import choice_of
+from kwire_admin.cli.completion.name_cache import NameFile, choice_of
 from kwire_admin.operations.declaration import Failure
 
 if TYPE_CHECKING:
@@ -52,8 +50,18 @@ class VerbSession:
         """
         return choose_cluster(**chosen, is_required=is_required)
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine until it is complete."""
+    def run(self, main: Coroutine[Any, Any, T], *, needs_asyncio: bool = True) -> T:
+        """Run a coroutine until it is complete.
+
+        Args:
+            needs_asyncio: False if the coroutine runs in a light loop, whose import takes no time.
+        """
+        if not needs_asyncio:
+            from kwire._util.light_loop import LightLoop
+
+            return LightLoop().run(main)
+        import asyncio
+
         return asyncio.run(main)
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ import click
 from kwire._util.secret import Secret
 from kwire.terminal.parameter_types import Named
 from kwire_admin.operations.declaration import Need
-from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option, typed
 
 if TYPE_CHECKING:
     import os
@@ -31,7 +31,6 @@ __all__ = [
     "danger_of_words",
     "needs_given_cluster",
     "parse_words",
-    "typed",
     "usage",
 ]
 
@@ -154,17 +153,6 @@ def _type(parameter: Parameter) -> Any:
     if parameter.declared.completes is not None:
         return Named(parameter.declared.completes, parameter.type)
     return parameter.type
-
-
-def typed(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter from the value of click: a list for a tuple, and members of enumerations."""
-    kind = parameter.type
-    if isinstance(kind, type) and issubclass(kind, Enum) and value is not None:
-        value = [kind(text) for text in value] if parameter.many else kind(value)
-    if not parameter.many:
-        return value
-    # To click, an option that is not given is an empty tuple, whatever its default is.
-    return [*value] or ([] if parameter.required else parameter.default)
 
 
 def parse_words(tool: Operation, words: Sequence[str]) -> tuple[Operation, dict[str, Any]]:

@@ -35,6 +35,7 @@ __all__ = [
     "declared_parameters",
     "parse_assignment",
     "parse_configs",
+    "typed",
 ]
 
 
@@ -252,6 +253,17 @@ def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given: `int` for `int | None`."""
     members = [argument for argument in get_args(kind) if argument is not type(None)]
     return members[0] if len(members) == 1 and type(None) in get_args(kind) else kind
+
+
+def typed(parameter: Parameter, value: Any) -> Any:
+    """Return the value of a parameter from the value of click: a list for a tuple, and members of enumerations."""
+    kind = parameter.type
+    if isinstance(kind, type) and issubclass(kind, Enum) and value is not None:
+        value = [kind(text) for text in value] if parameter.many else kind(value)
+    if not parameter.many:
+        return value
+    # To click, an option that is not given is an empty tuple, whatever its default is.
+    return [*value] or ([] if parameter.required else parameter.default)
 
 
 def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:

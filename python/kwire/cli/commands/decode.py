@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 import kwire
+from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.frame_json import error_document, frame_document, json_text
 from kwire.cli.input_sources import open_source
 from kwire.cli.message_options import frame_options, input_options, message_options, resolve_message
-from kwire.cli.program import EXIT_INVALID_INPUT
 from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import Choice, Paint, paint_for
 from kwire.terminal.options import color_option, output_option

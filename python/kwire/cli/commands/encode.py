@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.frame_json import EncodeOptions, encode_document, error_document, json_text
 from kwire.cli.input_sources import InvalidInput, open_source, read_documents
 from kwire.cli.message_options import frame_options, message_options, resolve_message
-from kwire.cli.program import EXIT_INVALID_INPUT
 from kwire.errors import KwireError
 from kwire.terminal.colors import paint_for
 from kwire.terminal.options import output_option

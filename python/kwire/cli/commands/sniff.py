@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.program import EXIT_INVALID_INPUT
 from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, output_option
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kwire.terminal.cluster import choose_checked, cluster_names, cluster_options
+from kwire.terminal.cluster import cluster_names
+from kwire.terminal.cluster_options import choose_checked, cluster_options
 from kwire.terminal.options import interval_option, require
 from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options

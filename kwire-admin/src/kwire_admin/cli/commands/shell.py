@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 import click
 
-from kwire.terminal.cluster import admin_option, cluster_options, merge, with_environment
+from kwire.terminal.cluster import with_environment
+from kwire.terminal.cluster_options import admin_option, cluster_options, merge
 
 
 @click.command(params=[*cluster_options()])

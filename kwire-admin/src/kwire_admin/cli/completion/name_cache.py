@@ -17,8 +17,19 @@ from kwire.terminal.environment import cache_folder, config_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
-__all__ = ["FRESH", "RETRY", "SHOWN", "NameFile", "choice_for", "cluster_choice", "shown_names", "write_atomically"]
+__all__ = [
+    "FRESH",
+    "RETRY",
+    "SHOWN",
+    "NameFile",
+    "choice_for",
+    "choice_of",
+    "cluster_choice",
+    "shown_names",
+    "write_atomically",
+]
 
 FRESH = 30.0
 """Seconds for which names are used as they are; older names are used, and fetched again in the background."""
@@ -78,6 +89,18 @@ def choice_for(
     if kind == "clusters":
         return cluster_choice(None, None, None, ())
     return cluster_choice(bootstrap, cluster, command_config, overrides)
+
+
+def choice_of(kind: str, chosen: dict[str, Any]) -> str | None:
+    """Return what the names of a kind depend on, for the values of the options of a cluster. See `choice_for`."""
+    command_config = chosen["command_config"]
+    return choice_for(
+        kind,
+        chosen["bootstrap"],
+        chosen["cluster"],
+        None if command_config is None else str(command_config),
+        chosen["overrides"],
+    )
 
 
 def _version(path: str) -> tuple[str, int] | None:

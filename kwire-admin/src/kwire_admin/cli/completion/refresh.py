@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.errors import KwireError
-from kwire.terminal.cluster import choose_cluster, cluster_names, cluster_options
-from kwire_admin.cli.completion.name_cache import NameFile, choice_for
+from kwire.terminal.cluster import choose_cluster, cluster_names
+from kwire.terminal.cluster_options import cluster_options
+from kwire_admin.cli.completion.name_cache import NameFile, choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,18 +41,6 @@ def fetch(arguments: Sequence[str]) -> int:
         file.mark(str(error) or type(error).__name__)
         return 1
     return 0
-
-
-def choice_of(kind: str, chosen: dict[str, Any]) -> str | None:
-    """Return what the names of a kind depend on, for the values of the options of a cluster. See `choice_for`."""
-    command_config = chosen["command_config"]
-    return choice_for(
-        kind,
-        chosen["bootstrap"],
-        chosen["cluster"],
-        None if command_config is None else str(command_config),
-        chosen["overrides"],
-    )
 
 
 def _names(kind: str, chosen: dict[str, Any]) -> Iterable[str]:

@@ -103,12 +103,13 @@ class ShellSession(VerbSession):
             return self.choice._replace(timeout=chosen["timeout"])
         return super().cluster(chosen, is_required=is_required)
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine until it is complete.
+    def run(self, main: Coroutine[Any, Any, T], *, needs_asyncio: bool = True) -> T:
+        """Run a coroutine until it is complete, in the event loop of the shell.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed. The connection is closed, because a response may be outstanding.
         """
+        del needs_asyncio
         try:
             return self._runner.run(main)
         except KeyboardInterrupt:

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from kwire.terminal.cluster import OUTPUTS
 from kwire.terminal.colors import Paint
+from kwire.terminal.environment import OUTPUTS
 from kwire.terminal.options import interval_option
 from kwire.terminal.parameter_types import Named
 from kwire.terminal.problems import REFUSED
