@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["late_names"]
+__all__ = ["LateFunction", "LateModule", "late_names"]
 
 
 def late_names(
@@ -46,3 +46,38 @@ def late_names(
         return sorted({*vars(sys.modules[package]), *modules})
 
     return sorted(modules), get, list_names
+
+
+class LateFunction:
+    """A function of a module as a method of a class. The module is imported when the method is used.
+
+    Args:
+        module: the name of the module.
+        name: the name of the function, which is that of the method.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._owner: type | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        from importlib import import_module
+
+        function = getattr(import_module(self._module), self._name)
+        if self._owner is not None:
+            setattr(self._owner, self._name, function)  # the next use finds the function itself
+        return function.__get__(instance, owner)
+
+
+class LateModule:
+    """A module whose functions become methods of a class without an import."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> LateFunction:
+        return LateFunction(self._module, name)

@@ -11,7 +11,7 @@ meanwhile are sent afterwards, because the broker accepts nothing else during th
 
 from __future__ import annotations
 
-import logging
+import sys
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from kwire._util.concurrency import current_task, running_loop, timeout_at, wait_first
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["MAX_RESPONSE_SIZE", "Connection", "TimedResponse"]
 
 R = TypeVar("R", bound="Message")
-log = logging.getLogger("kwire.client")
 
 TIMEOUT = 30.0
 """Seconds to wait for a response: the default of `request.timeout.ms` in Kafka's clients."""
@@ -401,7 +400,9 @@ class Connection:
     def fail(self, fault: ConnectionFault) -> None:
         """End the connection because of an error that the caller found in a response."""
         if self._fault is None:
-            log.debug("%s", fault)
+            logging = sys.modules.get("logging")
+            if logging is not None:  # otherwise, no handler would see it, and its import takes long
+                logging.getLogger("kwire.client").debug("%s", fault)
             self._end(fault)
 
     def abort(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire._util.concurrency import running_loop
 from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown, TopicChange
 from kwire.messages.kafka.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -35,12 +36,16 @@ from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.structures import Broker
 from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing import FakeCluster
+from tests.client.admin.client_loops import in_client_loop
 from tests.client.admin.scripted_broker import KeepSilent, LoseResponse, ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kwire.declare import Message
+
+
+pytestmark = pytest.mark.usefixtures("client_loop")
 
 
 class Script:
@@ -76,10 +81,13 @@ class Script:
 async def run(
     dialect: Any, script: Script, work: Callable[[AdminClient], Awaitable[Any]], timeout: float = 10.0
 ) -> Any:
-    async with scripted_broker(dialect, script) as broker:
-        script.broker = broker
+    async def client() -> Any:
         async with await AdminClient.open(f"127.0.0.1:{broker.port}", timeout=timeout) as admin:
             return await work(admin)
+
+    async with scripted_broker(dialect, script) as broker:
+        script.broker = broker
+        return await in_client_loop(client())
 
 
 def created(code: int) -> CreateTopicsResponse:
@@ -174,7 +182,7 @@ async def test_throttled_client_waits_before_the_next_request() -> None:
     script = Script(CreateTopicsRequest=[throttled])
 
     async def twice(admin: AdminClient) -> float:
-        clock = asyncio.get_running_loop().time
+        clock = running_loop().time
         started = clock()  # before the response that throttles the client
         (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
         (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()

@@ -26,6 +26,7 @@ from kwire.protocol.errors import (
     OversizedFrame,
     TlsHandshakeFailed,
 )
+from tests.client.admin.client_loops import in_client_loop
 from tests.client.admin.scripted_broker import KeepSilent, LoseResponse, scripted_broker
 from tests.eventually import eventually
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from kwire.declare import Message
+
+pytestmark = pytest.mark.usefixtures("client_loop")
 
 HOUR = 3600.0
 TLS = ConnectionConfig(tls=TlsConfig())
@@ -75,8 +78,11 @@ def itself(port: int) -> MetadataResponse:
 
 
 async def fault_of(bootstrap: str, config: ConnectionConfig | None = None) -> ConnectionFault:
+    async def client() -> None:
+        await (await AdminClient.open(bootstrap, timeout=HOUR, config=config)).close()
+
     with pytest.raises(ConnectionFault) as raised:
-        await AdminClient.open(bootstrap, timeout=HOUR, config=config)
+        await (client() if config is not None else in_client_loop(client()))  # TLS needs asyncio
     return raised.value
 
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
 
+pytestmark = pytest.mark.usefixtures("client_loop")
+
 Responses: TypeAlias = "dict[str, list[Message | type[Exception]]]"
 READ = AclBinding(
     resource_type=ResourceType.TOPIC, resource_name="t", principal="User:alice", operation=AclOperation.READ

@@ -92,7 +92,8 @@ def verb_names(noun: str) -> tuple[str, ...]:
 
 def find_noun(name: str) -> str | None:
     """Return the noun for a name: the noun or one of its aliases; None if unknown."""
-    for known in (_own_nouns(), _all_nouns()):
+    for list_nouns in (_own_nouns, _all_nouns):  # entry points are read for unknown names only
+        known = list_nouns()
         if name in known:
             return name
         noun = next((noun for noun in known if name in noun_aliases(noun)), None)

@@ -9,23 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from kwire.client.admin import (
-    acls,
-    configs,
-    features,
-    groups,
-    hanging_transactions,
-    log_dirs,
-    offsets,
-    partitions,
-    quorum,
-    quotas,
-    scram_users,
-    share_group_offsets,
-    tokens,
-    topics,
-    transactions,
-)
+from kwire._util.late_names import LateModule
 from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.connection import MAX_RESPONSE_SIZE
@@ -36,11 +20,45 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from types import TracebackType
 
+    from kwire.client.admin import (
+        acls,
+        configs,
+        features,
+        groups,
+        hanging_transactions,
+        log_dirs,
+        offsets,
+        partitions,
+        quorum,
+        quotas,
+        scram_users,
+        share_group_offsets,
+        tokens,
+        topics,
+        transactions,
+    )
     from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.values import ClusterDescription, ToolResult
     from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect
+else:
+    # A client imports an operation when it is called for the first time: most programs call few of them.
+    acls = LateModule("kwire.client.admin.acls")
+    configs = LateModule("kwire.client.admin.configs")
+    features = LateModule("kwire.client.admin.features")
+    groups = LateModule("kwire.client.admin.groups")
+    hanging_transactions = LateModule("kwire.client.admin.hanging_transactions")
+    log_dirs = LateModule("kwire.client.admin.log_dirs")
+    offsets = LateModule("kwire.client.admin.offsets")
+    partitions = LateModule("kwire.client.admin.partitions")
+    quorum = LateModule("kwire.client.admin.quorum")
+    quotas = LateModule("kwire.client.admin.quotas")
+    scram_users = LateModule("kwire.client.admin.scram_users")
+    share_group_offsets = LateModule("kwire.client.admin.share_group_offsets")
+    tokens = LateModule("kwire.client.admin.tokens")
+    topics = LateModule("kwire.client.admin.topics")
+    transactions = LateModule("kwire.client.admin.transactions")
 
 
 class AdminClient(AdminSession):

@@ -27,8 +27,10 @@ class BlockingAdminClient(BlockingSession):
 
 OPERATIONS = tuple(
     name
-    for name, member in vars(AdminClient).items()
-    if iscoroutinefunction(member) and not name.startswith("_") and not hasattr(BlockingSession, name)
+    for name in list(vars(AdminClient))
+    if not name.startswith("_")
+    and iscoroutinefunction(getattr(AdminClient, name))
+    and not hasattr(BlockingSession, name)
 )
 """The names of the operations, in the order of `AdminClient`."""
 
