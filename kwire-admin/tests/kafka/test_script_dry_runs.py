@@ -72,7 +72,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KafkaClu
 async def _fill(bootstrap: str) -> None:
     async with await AdminClient.open(bootstrap) as admin:
         if "dry-scripts" not in await admin.list_topics():
-            (await admin.create_topics({"dry-scripts": NewTopic(2, 1)})).raise_first()
+            (await admin.create_topics({"dry-scripts": NewTopic(partitions=2, replication_factor=1)})).raise_first()
             await admin.wait_until_created(["dry-scripts"])
         (await admin.alter_group_offsets("idle", {TopicPartition("dry-scripts", 0): 0})).raise_first()
 

@@ -126,7 +126,8 @@ def _option(parameter: Parameter, declared: Option, names: Sequence[str]) -> cli
     return click.Option(
         [*names, parameter.name],
         type=_type(parameter),
-        is_flag=parameter.flag,
+        # Without a default, click takes `is_flag=False` for an option with an optional value, and refuses `--time -2`.
+        is_flag=parameter.flag or None,
         multiple=parameter.many,
         required=parameter.required,
         metavar=declared.metavar,

@@ -48,6 +48,9 @@ async def test_lines_are_those_of_the_script(brokers: tuple[str, str]) -> None:
     assert len(lines) == 3
     assert await output("topics", *brokers, "--list") == ["audit", "order-s", "orders"]
     assert await output("get-offset-shell", *brokers, "--topic", "orders") == ["orders:0:5", "orders:1:7"]
+    assert await output("get-offset-shell", *brokers, "--topic", "orders", "--time", "-2", "--partitions", "0") == [
+        "orders:0:0"
+    ]
     described = await output("consumer-groups", *brokers, "--describe", "--group", "billing")
     assert [line.split()[:6] for line in described[-2:]] == [
         ["billing", "orders", "0", "2", "5", "3"],
