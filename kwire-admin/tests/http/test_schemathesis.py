@@ -36,5 +36,5 @@ def test_server_behaves_as_its_document_says(tmp_path: Path) -> None:
         st = (sys.executable, "-c", program, "--config-file", configuration)
         checks = ("--checks", "all", "--max-examples", "5")
         endless = ("--exclude-path", "/api/v1/events")
-        path = os.pathsep.join((str(packages), str(ROOT)))
+        path = os.pathsep.join((str(packages), str(ROOT / "kwire-admin")))
         run(*st, "run", f"{server.url}/openapi.json", *checks, *endless, PYTHONPATH=path)

@@ -1,4 +1,4 @@
-"""What other programs do to tables of the pipeline: operations that keep all rows, and operations that change rows."""
+"""Operations of other programs on tables of the pipeline: some keep all rows, and others change rows."""
 
 from __future__ import annotations
 
