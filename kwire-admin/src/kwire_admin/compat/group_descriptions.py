@@ -39,7 +39,7 @@ GROWING_OFFSET_COLUMNS = tuple(map(OFFSET_TITLES.index, ("GROUP", "TOPIC", "CONS
 
 
 class GroupEpochs(NamedTuple):
-    """What `--verbose` prints since 4.0.0 about a group of the new protocol (KIP-848).
+    """Epochs and targets that `--verbose` prints since 4.0.0 for a group of the new protocol (KIP-848).
 
     Attributes:
         group: the epoch of the group.
@@ -155,7 +155,7 @@ async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescripti
     address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
     titles = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
     cells = (group.group_id, address, group.assignor, group.state)
-    # The width of the coordinator is that of the first column in 3.9.1.
+    # 3.9.1 applies the width of the coordinator to the first column.
     widths = [max(25, len(address)), 25, 20, 15]
     if not run.is_before(FIRST_WITH_EPOCHS):
         widths = [max(15, len(group.group_id)), max(25, len(address)), 20, 20]

@@ -30,9 +30,9 @@ def install(folder: Path, release: str | None) -> int:
     Put the folder into PATH before Kafka's own scripts to use them instead. A file that is another program is left
     alone, and nothing is written.
 
-    They print what Kafka 3.9.1 prints, and with ZooKeeper what 0.10.2.2 prints, and end then with 1 after each error.
-    With --release, lines and exit codes are those of that release, of which an old one often ends with 0, and only its
-    scripts are written.
+    They print the lines of Kafka 3.9.1, and with ZooKeeper those of 0.10.2.2, and then end with 1 after each error.
+    With --release, lines and exit codes are those of that release, and only its scripts are written. Old releases
+    often end with 0.
 
     \b
     Examples:

@@ -37,6 +37,7 @@ SHORT_NAMES = {
     "client-metrics": "client-metrics",
 }
 DEFAULTS = {"broker-defaults": "brokers", "client-defaults": "clients", "user-defaults": "users", "ip-defaults": "ips"}
+INVALID_CONFIG = 'requirement failed: Invalid entity config: all configs to be added must be in the format "key=val".'
 QUOTA_TYPES = ("users", "clients", "ips")
 ENTITY_NAMES = {"users": "user-principal", "clients": "client-id", "ips": "ip"}
 SCRAM = re.compile(r"SCRAM-SHA-(256|512)")
@@ -78,12 +79,46 @@ async def run(run: ScriptRun) -> None:
         )
     if "alter" in values and any(entity.name is None for entity in entities):
         raise ScriptUsageError("An entity name must be specified with --alter")
+    _check_options(values, entities)
     admin = await run.admin()
     is_quota = any(entity.type in QUOTA_TYPES for entity in entities)
     if "describe" in values:
         await (_describe_quotas(run, admin, entities) if is_quota else _describe(run, admin, entities[0]))
     else:
         await (_alter_quotas(run, admin, entities) if is_quota else _alter(run, admin, entities[0]))
+
+
+def _check_options(values: OptionValues, entities: list[Entity]) -> None:
+    """Check names of brokers and addresses, and options that the action does not take.
+
+    Raises:
+        ScriptUsageError: one is invalid.
+    """
+    for entity in entities:
+        if entity.type in ("brokers", "broker-loggers") and entity.name and not entity.name.isdecimal():
+            raise ScriptUsageError(
+                f"The entity name for {entity.type} must be a valid integer broker id, but it is: {entity.name}"
+            )
+        if entity.type == "ips" and entity.name and not _is_host(entity.name):
+            raise ScriptUsageError(
+                f"The entity name for ips must be a valid IP or resolvable host, but it is: {entity.name}"
+            )
+        if "describe" in values and entity.name is None and entity.type == "broker-loggers":
+            raise ScriptUsageError(f"an entity name must be specified with --describe of {entity.type}")
+    values.forbid("add-config", "describe")
+    values.forbid("delete-config", "describe")
+    if values.get("add-config") == "":
+        raise ScriptFailed(INVALID_CONFIG)
+
+
+def _is_host(name: str) -> bool:
+    import socket
+
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return False
+    return True
 
 
 def _entities(values: OptionValues) -> list[Entity]:
@@ -139,8 +174,10 @@ async def _names(admin: AdminClient, entity: Entity) -> list[str]:
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
     if entity.type == "brokers":
         return [*map(str, brokers), ""]
-    if entity.type == "broker-loggers":
-        return [*map(str, brokers)]
+    if entity.type == "client-metrics":
+        from kwire.client.admin import ConfigResourceType
+
+        return sorted(resource.name for resource in await admin.export_configs(ConfigResourceType.CLIENT_METRICS))
     raise ScriptUsageError(f"an entity name must be specified with --describe of {entity.type}")
 
 
@@ -219,10 +256,9 @@ def added_configs(values: OptionValues) -> dict[str, str]:
         while position < len(text):
             match = ADDED.match(text, position)
             if match is None:
-                raise ScriptFailed(
-                    "requirement failed: Invalid entity config: all configs to be added must be in the format "
-                    '"key=val".'
-                )
+                if not text[position:].strip(", "):  # Java drops empty strings at the end
+                    break
+                raise ScriptFailed(INVALID_CONFIG)
             key, value = match.groups()
             added[key] = value.removeprefix("[").removesuffix("]") if value.startswith("[") else value
             position = match.end()
@@ -287,9 +323,24 @@ async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entit
         set = {key: float(value) for key, value in added.items()}
     except ValueError:
         raise ScriptFailed("Cannot parse quota configuration value: expected numbers") from None
+    await _check_deleted_quotas(admin, quota_entity(entities), deleted)
     (await admin.alter_client_quotas({quota_entity(entities): {**set, **dict.fromkeys(deleted)}})).raise_first()
     for entity in entities:
         _print_updated(run, entity)
+
+
+async def _check_deleted_quotas(admin: AdminClient, entity: ClientQuotaEntity, deleted: list[str]) -> None:
+    """Check that an entity has the quotas that are to be deleted.
+
+    Raises:
+        ScriptFailed: it has no such quota.
+    """
+    if not deleted:
+        return
+    present = (await admin.describe_client_quotas()).get(entity, {})
+    invalid = [key for key in deleted if key not in present]
+    if invalid:
+        raise ScriptFailed(f"Invalid config(s): {','.join(invalid)}")
 
 
 configs = Script(

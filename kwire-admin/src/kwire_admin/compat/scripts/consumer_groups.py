@@ -46,14 +46,26 @@ async def run(run: ScriptRun) -> None:
     Raises:
         ScriptUsageError: the options do not fit together.
     """
+    from kwire.client.admin import AdminError
+
     values = run.values
     if "validate-regex" in values:
         values.need("bootstrap-server")
         await _validate_regex(run, await run.admin(), values.get("validate-regex") or "")
         return
     _check(run)
+    try:
+        await _act(run)
+    except (AdminError, ScriptFailed) as error:  # Kafka's script prints these errors and ends with 0
+        run.has_failures = True
+        text = str(error).removeprefix(FAILURE) if isinstance(error, ScriptFailed) else error.text
+        run.print(f"\n{FAILURE}{text}")
+
+
+async def _act(run: ScriptRun) -> None:
+    values = run.values
     [action] = [action for action in ACTIONS if action in values]
-    admin = await run.admin(values.number("timeout"))
+    admin = await run.admin(_number(values, "timeout"))
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
@@ -107,6 +119,18 @@ def _check(run: ScriptRun) -> None:
         )
     if "new-consumer" in values and "zookeeper" in values:
         raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
+
+
+def _number(values: OptionValues, option: str) -> int | None:
+    """Return a number. Kafka's script reads it late, and does not print its usage if the number is invalid.
+
+    Raises:
+        ScriptFailed: it is not a number.
+    """
+    try:
+        return values.number(option)
+    except ScriptUsageError as error:
+        raise ScriptFailed(f"{FAILURE}{error}") from None
 
 
 def _need_groups(values: OptionValues, action: str) -> None:
@@ -205,7 +229,8 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
 
     Raises:
         AdminError: a topic cannot be described.
-        ScriptFailed: a partition is not a number.
+        ScriptFailed: a partition does not exist.
+        ScriptUsageError: a partition is not a number.
     """
     from kwire.client.admin import AdminError, TopicPartition
 
@@ -218,12 +243,12 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
         try:
             requested = {int(index) for index in indexes.split(",")} if colon else None
         except ValueError:
-            raise ScriptFailed(f"{FAILURE}Invalid partition '{indexes}' specified in topic arg '{text}''") from None
-        chosen += [
-            TopicPartition(topic, partition.partition)
-            for partition in described.partitions
-            if requested is None or partition.partition in requested
-        ]
+            raise ScriptUsageError(f"Invalid partition '{indexes}' specified in topic arg '{text}''") from None
+        existing = {partition.partition for partition in described.partitions}
+        if requested is not None and not requested <= existing:
+            unknown = ", ".join(f"{topic}-{index}" for index in sorted(requested - existing))
+            raise ScriptFailed(f'{FAILURE}The partitions "{unknown}" do not exist')
+        chosen += [TopicPartition(topic, index) for index in sorted(existing if requested is None else requested)]
     return chosen
 
 
@@ -329,7 +354,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
         return LATEST
     if "to-current" in values:
         return CommittedTarget.CURRENT
-    offset, shift, date = values.number("to-offset"), values.number("shift-by"), values.get("to-datetime")
+    offset, shift, date = _number(values, "to-offset"), _number(values, "shift-by"), values.get("to-datetime")
     if offset is not None:
         return offset
     if shift is not None:

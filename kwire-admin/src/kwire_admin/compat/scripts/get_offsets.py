@@ -31,6 +31,8 @@ async def run(run: ScriptRun) -> None:
     values = run.values
     if values.number("offsets") not in (None, 1):
         raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
+    if "topic-partitions" in values and ("topic" in values or "partitions" in values):
+        raise ScriptFailed(f"{FAILURE}--topic-partitions cannot be used with --topic or --partitions")
     spec = OffsetSpec(_time(values.get("time") or "latest"))
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
@@ -83,7 +85,7 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
             chosen = [_rule(text) for text in rules.split(",")]
             return lambda name, index: any(matches(name, index) for matches in chosen)
         pattern = _pattern(topic)
-        numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
+        numbers = {int(text) for text in partitions.split(",")} if partitions else None
     except ValueError:
         raise ScriptFailed(
             f"{FAILURE}--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
@@ -93,7 +95,7 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
 
 def _pattern(text: str | None) -> TopicPattern:
     try:
-        return TopicPattern(text or ".*")
+        return TopicPattern(".*" if text is None else text)
     except InvalidPattern as error:
         raise ScriptFailed(f"{FAILURE}{error}") from None
 

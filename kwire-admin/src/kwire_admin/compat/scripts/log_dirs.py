@@ -28,7 +28,7 @@ async def run(run: ScriptRun) -> None:
     live = {broker.id for broker in (await admin.describe_cluster()).brokers}
     listed = values.get("broker-list")
     try:
-        brokers = live if listed is None else {int(text) for text in listed.split(",") if text}
+        brokers = {int(text) for text in (listed or "").split(",") if text} or live
     except ValueError:
         raise ScriptUsageError(f"Cannot parse argument '{listed}' of option broker-list") from None
     if unknown := brokers - live:

@@ -50,9 +50,12 @@ async def run(run: ScriptRun) -> None:
         await _generate(run, await run.admin())
         return
     if chosen == ["list"]:
+        for option in ("reassignment-json-file", "topics-to-move-json-file", "broker-list"):
+            if option in values:
+                raise ScriptUsageError(f'Option "[{option}]" can\'t be used with action "[list]"')
         await _list(run, await run.admin())
         return
-    targets, log_dirs = read_targets(values.get("reassignment-json-file") or "")
+    targets, log_dirs = read_targets(values.get("reassignment-json-file") or "", may_be_empty=chosen != ["execute"])
     admin = await run.admin()
     if chosen == ["execute"]:
         await _execute(run, admin, targets, log_dirs)
@@ -71,8 +74,12 @@ def _read(path: str) -> Any:
         raise
 
 
-def read_targets(path: str) -> tuple[Targets, dict[LogDirReplica, str]]:
+def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dict[LogDirReplica, str]]:
     """Return the replicas of partitions in a file, by topic and partition, and the log directories of replicas.
+
+    Args:
+        path: the file.
+        may_be_empty: True if Kafka's script accepts a file without partitions.
 
     Raises:
         ScriptFailed: the file is invalid.
@@ -81,14 +88,15 @@ def read_targets(path: str) -> tuple[Targets, dict[LogDirReplica, str]]:
     try:
         entries = [
             (partition["topic"], partition["partition"], tuple(partition["replicas"]))
-            for partition in document["partitions"]
+            for partition in document.get("partitions", ())
         ]
         log_dirs = [
-            partition.get("log_dirs", [ANY] * len(partition["replicas"])) for partition in document["partitions"]
+            partition.get("log_dirs", [ANY] * len(partition["replicas"]))
+            for partition in document.get("partitions", ())
         ]
-    except (KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError):
         raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
-    if not entries:
+    if not entries and not may_be_empty:
         raise ScriptFailed(f"{FAILURE}Partition reassignment list cannot be empty", on_stdout=True)
     names = [f"{topic}-{index}" for topic, index, _ in entries]
     duplicates = sorted({name for name in names if names.count(name) > 1})
@@ -161,8 +169,8 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     values = run.values
     try:
         brokers = [int(text) for text in (values.get("broker-list") or "").split(",")]
-        names = [topic["topic"] for topic in _read(values.get("topics-to-move-json-file") or "")["topics"]]
-    except (KeyError, TypeError, ValueError):
+        names = [topic["topic"] for topic in _read(values.get("topics-to-move-json-file") or "").get("topics", ())]
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ScriptFailed(f"{FAILURE}Broker list or topics to move contains invalid entries", on_stdout=True) from None
     if len(set(brokers)) < len(brokers):
         raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries", on_stdout=True)
