@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,13 +14,16 @@ from kwire.messages.kafka.offset_fetch import OffsetFetchResponsePartitions, Off
 from kwire.testing import FakeCluster
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
+from kwire_admin.exporter.history_file import HistoryFile, saved_histories
 from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
 from kwire_admin.exporter.topic_record import MonitoredTopic
-from tests.exporter.scraping import feed, scrape, text, view
+from tests.eventually import eventually
+from tests.exporter.scraping import feed, monitored, scrape, text, view
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 INTERVAL = 15.0
 START = 1_700_000_000.0
@@ -284,3 +288,60 @@ def test_ages_that_only_time_changed_are_those_of_a_complete_rendering() -> None
                 ours.render()
                 different = incremental ^ set(text(ours).splitlines())
                 assert [line for line in different if "lag_seconds" in line] == []
+
+
+async def test_a_lag_in_seconds_continues_after_a_restart(tmp_path: Path) -> None:
+    """The group stands still; the second exporter knows when the records arrived that the first one has seen."""
+    later = [0.0]
+    with FakeCluster(2, topics=["orders"], partitions=2) as cluster:
+        cluster.set_ends("orders", {0: 10, 1: 10})
+        cluster.set_group("shop", {"orders": {0: 10, 1: 10}})
+        first = view(clock=lambda: time.time() + later[0])
+        async with monitored(cluster.bootstrap, first, history=tmp_path):
+            await eventually(lambda: scrape(first).one("kafka_group_lag_seconds", "shop") == 0, "it keeps up")
+            cluster.set_ends("orders", {0: 15, 1: 10})
+            await eventually(lambda: (scrape(first).one("kafka_group_lag", "shop") or 0) == 5, "it is behind")
+        later[0] = 5_000.0
+        for folder, least in ((tmp_path, 5_000), (None, 0)):
+            second = view(clock=lambda: time.time() + later[0])
+            async with monitored(cluster.bootstrap, second, history=folder):
+                await eventually(lambda: second.is_ready, "all values are complete")  # noqa: B023
+                lag = scrape(second).one("kafka_group_lag_seconds", "shop")
+            assert lag is not None
+            assert least <= lag < least + 1_000
+
+
+def test_a_history_of_another_log_is_not_used(tmp_path: Path) -> None:
+    """A topic that was created again, a log that is shorter, other partitions, a clock that was set back."""
+    topic = MonitoredTopic(topic_of(2))
+    topic.newest[:] = [10, 20]
+    topic.history.add(START, topic.newest)
+    file = HistoryFile(tmp_path, "a/b")
+    file.write(saved_histories({"x": topic}))
+    saved = file.read()["x"]
+    assert saved.fits(topic, START + 1)
+    assert not saved.fits(topic, START - 1)
+    topic.newest[:] = [10, 19]
+    assert not saved.fits(topic, START + 1)
+    assert not saved.fits(MonitoredTopic(topic_of(3)), START + 1)
+    assert not saved._replace(topic_id="another").fits(topic, START + 1)
+
+
+def test_damaged_histories_are_left_out(tmp_path: Path) -> None:
+    random_ = random.Random(3)
+    topic = MonitoredTopic(topic_of(2))
+    for number in range(5):
+        topic.newest[:] = [number, 2 * number]
+        topic.history.add(START + number, topic.newest)
+    file = HistoryFile(tmp_path, "x")
+    assert file.read() == {}
+    file.write(saved_histories({"x": topic}))
+    content = file.path.read_bytes()
+    for _ in range(500):
+        damaged = bytearray(content)
+        for _ in range(random_.randint(1, 3)):
+            damaged[random_.randrange(len(damaged))] = random_.choice(b'{}[]",:09-e.ntx\xff')
+        file.path.write_bytes(damaged[: random_.choice([None, random_.randrange(len(damaged))])])
+        for saved in file.read().values():
+            saved.fits(topic, START + 5)
+            topic.history.restore(saved.samples)

@@ -69,13 +69,17 @@ def log_offsets(
         committed_only: end at the last stable offset: ignore open transactions.
     """
     requested = []
+    of_index: dict[int, ListOffsetsPartition] = {}  # equal in all topics: 40,000 partitions took 4 MB a request
     for topic in metadata.topics:
         if topic.name in topics:
             led = sorted(
                 [partition.partition_index for partition in topic.partitions if partition.leader_id == broker_id]
             )
             if led:
-                partitions = tuple([ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in led])
+                for index in led:
+                    if index not in of_index:
+                        of_index[index] = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+                partitions = tuple([of_index[index] for index in led])
                 requested.append(ListOffsetsTopic(name=topic.name, partitions=partitions))
     if not requested:
         return None

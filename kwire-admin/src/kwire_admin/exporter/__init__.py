@@ -9,6 +9,7 @@
 | `topic_table`, `group_table` | its topics and groups, and marks of what changed |
 | `topic_record`, `group_record` | the values of a topic, and of a group for a topic |
 | `offset_history`, `unread_records` | ends of logs over time, and timestamps of records, for lag in seconds |
+| `history_file` | these ends in a file, for the next run of the exporter |
 | `cluster_view` | the series of a cluster, rendered when they change |
 | `cluster_values` | the values of the cluster, its brokers, and its controller |
 | `selection` | the topics and groups that have series, and the level of detail |

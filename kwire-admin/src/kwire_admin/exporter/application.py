@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,16 +25,20 @@ from kwire.client.poller import Poller
 from kwire.errors import KwireError
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
+from kwire_admin.exporter.history_file import SAVE_INTERVAL_S, HistoryFile, saved_histories
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
 from kwire_admin.operations.parameters import Danger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
+    from pathlib import Path
 
     from starlette.requests import Request
 
     from kwire.client.connection_config import ConnectionConfig
     from kwire_admin.exporter.cluster_view import ClusterView
+    from kwire_admin.exporter.history_file import SavedHistory
+    from kwire_admin.exporter.observed_cluster import ObservedCluster
     from kwire_admin.http.access import CertificateRole, Token
     from kwire_admin.http.incidents import PastIncidents
 
@@ -57,6 +62,7 @@ class MonitoredCluster(NamedTuple):
         interval: seconds between two requests for metadata, groups, and ends of logs.
         long_interval: seconds between two requests for what changes rarely.
         incidents: the incidents that a pipeline has found; None if it is not known.
+        history: the folder with the ends of logs over time; None to forget them at the end.
     """
 
     view: ClusterView
@@ -67,15 +73,20 @@ class MonitoredCluster(NamedTuple):
     interval: float = 15.0
     long_interval: float = 60.0
     incidents: PastIncidents | None = None
+    history: Path | None = None
 
 
 async def monitor(cluster: MonitoredCluster) -> None:
     """Poll a cluster and render what changed, until it is cancelled. After an error, all values are dropped first."""
     view = cluster.view
     while True:
+        saver = HistorySaver(view.state, cluster.history)
         try:
             view.render()
-            await _poll(cluster)
+            await _poll(cluster, saver)
+        except asyncio.CancelledError:
+            saver.save()
+            raise
         except Exception:
             log.exception("polling of %s ended because of a bug: it begins again", view.name or cluster.bootstrap)
             view.reset()
@@ -83,7 +94,7 @@ async def monitor(cluster: MonitoredCluster) -> None:
             await asyncio.sleep(cluster.interval)
 
 
-async def _poll(cluster: MonitoredCluster) -> None:
+async def _poll(cluster: MonitoredCluster, saver: HistorySaver) -> None:
     """Poll a cluster and render what changed. Raises the error of a response that cannot be used."""
     view, loop = cluster.view, asyncio.get_running_loop()
     state = view.state
@@ -117,13 +128,47 @@ async def _poll(cluster: MonitoredCluster) -> None:
                 state.certificate_ends = poller.certificate_expiries
                 if cluster.incidents is not None and state.metadata is not None:
                     state.incidents = await ongoing_incidents(cluster.incidents, state.metadata.cluster_id)
+                saver.load()
                 for _ in view.rendering(is_complete=has_asked):
                     await asyncio.sleep(0)  # a scrape, and the responses of brokers, have their turn
+                await saver.save_if_due()
                 continue
             state.take_poll(poll)
             state.take_metadata(poll, poller.agreed)
             if is_first:
                 deadline, is_first = loop.time() + RENDER_DELAY_S, False
+
+
+class HistorySaver:
+    """Reads the history of a cluster once its id is known, and writes it from then on."""
+
+    def __init__(self, state: ObservedCluster, folder: Path | None) -> None:
+        self._state, self._folder = state, folder
+        self._file: HistoryFile | None = None
+        self._due = 0.0
+
+    def load(self) -> None:
+        """Read the file, once the cluster is known."""
+        metadata = self._state.metadata
+        if self._folder is not None and self._file is None and metadata is not None:
+            self._file = HistoryFile(self._folder, metadata.cluster_id or "")
+            self._state.saved = self._file.read()
+            self._due = time.monotonic() + SAVE_INTERVAL_S
+
+    async def save_if_due(self) -> None:
+        """Write the file in a thread, if the last time is long ago."""
+        if self._file is not None and time.monotonic() >= self._due:
+            self._due = time.monotonic() + SAVE_INTERVAL_S
+            await asyncio.to_thread(self._file.write, self._histories())
+
+    def save(self) -> None:
+        """Write the file, if the cluster was ever known."""
+        if self._file is not None:
+            self._file.write(self._histories())
+
+    def _histories(self) -> dict[str, SavedHistory]:
+        # What was not taken yet is still known: the cluster may have been unreachable since the start.
+        return self._state.saved | saved_histories(self._state.topics.records)
 
 
 async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) -> Counter[str]:

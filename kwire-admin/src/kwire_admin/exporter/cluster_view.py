@@ -215,7 +215,7 @@ class ClusterView:
         """Render a group's topic after new offsets or ends."""
         record = self.state.topics.records.get(key[1])
         if self._aging and record is not None and record.history.is_empty:
-            record.history.add(now, record.newest)
+            self.state.start_history(record, key[1])
         read.evaluate(record, with_ages=bool(self._aging))
         table = self.state.groups
         for keys, is_in in ((table.behind, read.is_behind), (table.unbounded, bool(read.unbounded))):

@@ -77,7 +77,7 @@ class GroupTopic:
         self.uncommitted: Mapping[int, int] = {}
         self._missing: Sequence[int] = ()
         self.unread: dict[int, UnreadRecord] = {}
-        self.unbounded: Mapping[int, int] = {}
+        self.unbounded: dict[int, int] = {}
         self.written_times: Sequence[float] = ()
         self.aged_at = 0.0
 
@@ -167,7 +167,7 @@ class GroupTopic:
             known = [time for time in (seen, unread.timestamp) if time is not None and time != UNKNOWN]
             return min(known, default=UNKNOWN)
         if topic.newest[position] > offset and not topic.history.is_bounded(position, offset):
-            self.unbounded = {**self.unbounded, index: offset}
+            self.unbounded[index] = offset
         return seen
 
     def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.group_values import GroupDescription
     from kwire.client.poll import Poll
+    from kwire_admin.exporter.history_file import SavedHistory
     from kwire_admin.exporter.selection import Selection
+    from kwire_admin.exporter.topic_record import MonitoredTopic
 
 __all__ = ["BrokerValues", "ObservedCluster"]
 
@@ -81,6 +83,7 @@ class ObservedCluster:
         certificate_ends: the end of each broker's certificate in seconds since 1970.
         incidents: numbers of incidents that have not ended, by kind.
         restarts: number of times that polling began again after an error.
+        saved: samples of an earlier run, by topic, until the topic's history begins.
     """
 
     def __init__(self, selection: Selection, clock: Callable[[], float] = time.time) -> None:
@@ -88,6 +91,7 @@ class ObservedCluster:
         self.answers = AnswerLog(clock)
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.restarts = 0
+        self.saved: dict[str, SavedHistory] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -162,8 +166,29 @@ class ObservedCluster:
     def begin_rendering(self) -> None:
         """Note that a rendering begins, which finds all unread records if all groups and ends of logs are known."""
         listed = () if self.metadata is None else self.metadata.brokers
-        if self.has_asked([broker.node_id for broker in listed], ("groups", "newest"), ()):
+        if not self.has_ended(RENDERING, None) and self.has_asked(
+            [broker.node_id for broker in listed], ("groups", "newest"), ()
+        ):
             self.finish_round(UNKNOWN, RENDERING)
+            for topic in self.saved:
+                self.groups.mark_readers(topic)
+
+    def start_history(self, topic: MonitoredTopic, name: str) -> None:
+        """Take the first sample of a topic that a group reads, after the samples of an earlier run, if there are any.
+
+        Those wait until all ends are known that tell whether they are of the same log.
+        """
+        now = self._clock()
+        if name in self.saved and not self.has_ended(RENDERING, None):
+            return
+        saved = self.saved.pop(name, None)
+        if saved is not None and saved.fits(topic, now):
+            is_known = [end >= 0 for end in topic.newest]
+            topic.history.restore(
+                (since, at, [end if known else UNKNOWN for end, known in zip(ends, is_known, strict=True)])
+                for since, at, ends in saved.samples
+            )
+        topic.history.add(now, topic.newest)
 
     def has_asked(self, brokers: Iterable[int], sequences: Iterable[str], shared: Iterable[str]) -> bool:
         """Return whether each broker that responds was asked for everything once.

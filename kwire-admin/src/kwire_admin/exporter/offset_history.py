@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["UNKNOWN", "OffsetHistory"]
 
@@ -62,6 +62,15 @@ class OffsetHistory:
     @property
     def is_empty(self) -> bool:
         return not self._samples
+
+    @property
+    def samples(self) -> list[tuple[float, float, list[int]]]:
+        """The samples: since when each was merged, its time, and its ends."""
+        return [(sample.since, sample.at, list(sample.ends)) for sample in self._samples]
+
+    def restore(self, samples: Iterable[tuple[float, float, Sequence[int]]]) -> None:
+        """Replace all samples by earlier ones."""
+        self._samples = [_Sample(since, at, array("q", ends)) for since, at, ends in samples]
 
     def add(self, time: float, ends: Sequence[int]) -> None:
         """Add a sample: the end of each partition's log, UNKNOWN for some."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -63,6 +64,12 @@ LEVELS = ("cluster", "topic", "partition", "replica")
 )
 @gold_option
 @click.option(
+    "--history",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Keep the ends of logs over time in this folder, so that lags in seconds continue after a restart.",
+)
+@click.option(
     "--print",
     "printed",
     type=click.Choice(["dashboard", "rules", "scrape", "unit"]),
@@ -82,6 +89,7 @@ def exporter(
     exclude_groups: str | None,
     max_series: int,
     gold: str | None,
+    history: Path | None,
     printed: str | None,
     **options: Any,
 ) -> int:
@@ -135,6 +143,7 @@ def exporter(
             interval,
             long_interval,
             past_incidents(gold),
+            history,
         )
         for cluster in chosen
     ]
