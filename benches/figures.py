@@ -32,6 +32,7 @@ TOPICS = (
     "gold_small",
     "node",
     "administration",
+    "command_start",
     "exporter",
 )
 LIMIT = 3 * 3600
