@@ -100,8 +100,8 @@ def _servers(connect: str) -> list[tuple[str, int]]:
 def _state(host: str, port: int, seconds: float, uses_tls: bool) -> ServerState:
     """Ask a server for its state.
 
-    A server that this machine cannot reach may serve the brokers. A server that refuses or does not answer serves
-    nobody, and so does a server without a quorum, which says that it is not serving.
+    A server that this machine cannot reach might serve the brokers. A server that refuses or does not answer serves
+    nobody. A server without a quorum answers that it does not serve requests.
     """
     try:
         stream = socket.create_connection((host, port), seconds)
