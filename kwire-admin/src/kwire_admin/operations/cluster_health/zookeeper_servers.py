@@ -100,8 +100,8 @@ def _servers(connect: str) -> list[tuple[str, int]]:
 def _state(host: str, port: int, seconds: float, uses_tls: bool) -> ServerState:
     """Ask a server for its state.
 
-    A server that this machine cannot reach might serve the brokers. A server that refuses or does not answer serves
-    nobody. A server without a quorum answers that it does not serve requests.
+    A server that this machine cannot reach might serve the brokers, in contrast to a server that refuses connections or
+    does not answer. A server without a quorum answers with a sentence in place of its mode.
     """
     try:
         stream = socket.create_connection((host, port), seconds)
