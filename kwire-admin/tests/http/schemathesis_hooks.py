@@ -27,11 +27,8 @@ DOCUMENTS = {
     ("/api/v1/reassign-partitions/simulate", "file"): PLAN,
     ("/api/v1/reassign-partitions/simulate", "snapshot"): SNAPSHOT,
     ("/api/v1/reassign-partitions/verify", "file"): PLAN,
-    ("/api/v1/zookeeper/decode", "zookeeper"): "127.0.0.1:1",
-    ("/api/v1/zookeeper/show", "zookeeper"): "127.0.0.1:1",
 }
-"""Texts by path and parameter: JSON Schema describes no syntax of a text that is JSON, YAML, or CSV itself, and
-addresses of ZooKeeper have no pattern."""
+"""Texts of files by path and parameter: JSON Schema describes no syntax of a text that is JSON, YAML, or CSV itself."""
 KEYS = {
     ("/api/v1/configs/set", "values"),
     ("/api/v1/configs/set", "append"),

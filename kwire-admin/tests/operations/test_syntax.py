@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kazoo.hosts import collect_hosts
 
 from kwire_admin.http.schemas import body_schema
 from kwire_admin.operations import registry
@@ -35,8 +37,10 @@ from kwire_admin.operations.verbs.quota_entities import QUOTA, parse_values
 from kwire_admin.operations.verbs.raft_voters import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
 from kwire_admin.operations.verbs.reassignments import SIZE, parse_size
 from kwire_admin.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
+from kwire_cluster.zookeeper.connection import check_hosts
 from kwire_cluster.zookeeper.store import check_path
 from kwire_zookeeper_tools.verbs.zookeeper.decode import PATH
+from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,6 +124,17 @@ def test_text_that_a_verb_checks_itself_is_accepted_by_its_parser(case: tuple[st
     assert handled_by_the_verb or _accepts(parser, text)
 
 
+@given(st.from_regex(ZOOKEEPER.pattern, fullmatch=True))
+def test_address_of_a_zookeeper_is_read_by_its_client(text: str) -> None:
+    assert check_hosts(text) == text
+    servers, chroot = collect_hosts(text)
+    assert 1 <= len(servers) == text.partition("/")[0].count(",") + 1
+    for host, port in servers:
+        assert 1 <= port <= 65535
+        assert ip_address(host).version == 6 if ":" in host else host.encode("idna")
+    assert chroot is None or not {"", ".", ".."}.intersection(chroot.split("/")[1:])
+
+
 def _texts(syntax: Syntax) -> st.SearchStrategy[str]:
     return st.from_regex(syntax.pattern, fullmatch=True)
 
@@ -181,7 +196,7 @@ def test_patterns_are_read_alike_by_python_ecma_script_and_rust() -> None:
 
 
 def test_every_declared_syntax_is_tested_and_in_the_schema_of_its_parameter() -> None:
-    tested = {syntax for syntax, _ in PARSERS.values()} | {*SUBSETS.values()}
+    tested = {syntax for syntax, _ in PARSERS.values()} | {*SUBSETS.values(), ZOOKEEPER}
     declared = [parameter for parameter in _parameters() if parameter.declared.syntax is not None]
     assert {parameter.declared.syntax for parameter in declared} == tested
     for parameter in declared:

@@ -17,7 +17,7 @@ from kwire_admin.operations.config_journal import HIDDEN
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, InvalidArgument, NotFound, Option, Syntax
 from kwire_admin.operations.run import Run
-from kwire_zookeeper_tools.verbs.zookeeper.show import open_store
+from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER, open_store
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import Store, Znode
@@ -59,7 +59,7 @@ async def decode(
     path: Annotated[str, Argument("The path of the znode below the chroot.", "PATH", syntax=PATH)],
     zookeeper: Annotated[
         str | None,
-        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,..."),
+        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...", syntax=ZOOKEEPER),
     ] = None,
 ) -> Rows[ZnodeField]:
     """Decode a znode: its fields, who writes it, when it was changed, and its children.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from kwire._util.readable import time_text
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.parameters import InvalidArgument, NotFound, Option
+from kwire_admin.operations.parameters import PORT, InvalidArgument, NotFound, Option, Syntax
 from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
 T = TypeVar("T")
+
+LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+GROUP = "[0-9A-Fa-f]{1,4}"
+SHORTENED = "|".join(f"(?:{GROUP}:){{1,{7 - after}}}(?::{GROUP}){{1,{after}}}" for after in range(1, 7))
+"""IPv6 addresses with `::` between groups, by the largest number of groups after it."""
+IPV6 = f"(?:{GROUP}:){{7}}{GROUP}|(?:{GROUP}:){{1,7}}:|{SHORTENED}|:(?:(?::{GROUP}){{1,7}}|:)"
+SERVER = rf"(?:{LABEL}(?:\.{LABEL}){{0,9}}|\[(?:{IPV6})\])(?::{PORT})?"
+CHROOT = r"(?:/[A-Za-z0-9_:@-][A-Za-z0-9_:@.-]*)*"
+ZOOKEEPER = Syntax(
+    f"{SERVER}(?:,{SERVER})*{CHROOT}", "the address of a ZooKeeper: write HOST:PORT,HOST:PORT or HOST:PORT/CHROOT"
+)
+"""Addresses as the OpenAPI document describes them. `check_hosts` decides, and takes others too."""
 
 QUEUES = {
     "/isr_change_notification": "changes of ISRs that the controller has not taken up",
@@ -95,7 +107,7 @@ async def show(
     run: Run,
     zookeeper: Annotated[
         str | None,
-        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,..."),
+        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...", syntax=ZOOKEEPER),
     ] = None,
 ) -> Rows[ControllerZnode]:
     """Show the controller and its pending work, as ZooKeeper has them, and what blocks this work.
