@@ -28,6 +28,8 @@ for module in sys.argv[1:]:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         print(error.name.partition(".")[0])
+    except ImportError as error:  # in other words
+        print(error.__cause__.name)
 """
 """Imports modules, and prints the libraries that are missing."""
 
