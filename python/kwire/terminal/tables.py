@@ -7,7 +7,6 @@ shown as a record with a line for each cell, as `psql` does with `\x auto`. Noth
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from itertools import repeat
 from operator import add, sub
@@ -42,6 +41,8 @@ class TableColumn(NamedTuple):
 def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
     """Print a table to stdout. Cells can contain names of strangers, and are escaped."""
     if sys.stdout.isatty():
+        import shutil  # with the compressors of all kinds of archives
+
         _print_on_terminal(columns, rows, paint, shutil.get_terminal_size().columns)
     else:
         sys.stdout.write("\n".join((*plain_lines(columns, rows), "")))
