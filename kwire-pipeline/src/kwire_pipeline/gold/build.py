@@ -114,6 +114,7 @@ class Window(NamedTuple):
         is_complete: True if that state has all partitions, and not only changed ones.
         incidents_since: by hour with a state, the oldest hour whose signals or incidents a build from it needs.
         full_rebuild: True if all partitions are computed; otherwise only changed ones are.
+        replaced_topics: the clusters and topics of which late frames have removed reports, which are computed as well.
     """
 
     start: datetime | None
@@ -122,6 +123,7 @@ class Window(NamedTuple):
     is_complete: bool
     incidents_since: dict[datetime, datetime]
     full_rebuild: bool
+    replaced_topics: frozenset[tuple[str, str]]
 
 
 class Stage(NamedTuple):
@@ -192,8 +194,9 @@ def _build(
     since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
     oldest = since or state.hour_of(_first_poll(build))
-    # Replaced rows of silver may concern partitions that do not change in the window.
-    full_rebuild = first_hour is not None or store.has_replaced_rows(progress.get("commit", 0), record.number)
+    # A build cannot see that late frames have removed reports from its window, so their commits name the topics.
+    replaced_topics = store.replaced_topics(progress.get("commit", 0), record)
+    full_rebuild = first_hour is not None or replaced_topics is None
     has_new_configs = full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs")
     skew = {} if since is None else skew_by_hour.get(since, {})
     polled = _polled_times(build, max_clock_skew)
@@ -212,7 +215,8 @@ def _build(
                     as_of = None  # the window has no complete hour
             is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
             everything = full_rebuild or start is None
-            _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything))
+            replaced = frozenset(replaced_topics or ())
+            _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything, replaced))
     build.clocks.warn()
     for hour in state.expired_hours(incidents_since):
         del incidents_since[hour]
@@ -350,7 +354,11 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
         rows = rows.unionByName(build.partition_states(window.incidents_since, start, with_first=False))
         if _has_rows_since(build, "configs", start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
-            rows = rows.unionByName(transitions.changed_topics(configs).withColumn("as_of", f.lit("")))
+            topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic"))
+            rows = rows.unionByName(transitions.changed_topics(topics.distinct()).withColumn("as_of", f.lit("")))
+        if window.replaced_topics:
+            topics = build.frame(sorted(window.replaced_topics), "cluster_id string, topic string")
+            rows = rows.unionByName(transitions.changed_topics(topics).withColumn("as_of", f.lit("")))
     task = FoldTask(
         build.snapshot.location,
         {} if start is None else build.first_states(window.incidents_since, start),

@@ -145,9 +145,8 @@ def observations(partitions: DataFrame) -> DataFrame:
     )
 
 
-def changed_topics(configs: DataFrame) -> DataFrame:
-    """Return the topics of silver's `configs` as input of `fold`, so that all their partitions are folded."""
-    topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic")).distinct()
+def changed_topics(topics: DataFrame) -> DataFrame:
+    """Return topics (`cluster_id`, `topic`) as input of `fold`, so that all their partitions are folded."""
     return _input(topics.withColumn("role", f.lit(int(Role.TOPIC))).withColumn("at", f.lit(0).cast("bigint")))
 
 

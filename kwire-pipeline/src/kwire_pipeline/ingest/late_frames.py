@@ -50,6 +50,12 @@ FIRST_DATE, NEVER = "1970-01-01", "9999"
 COMPARED_BYTES = 32 << 20
 """Maximum size of the compressed files that the driver compares with late frames. Chosen, not measured."""
 
+REPLACED_TOPICS = 1_000
+"""Maximum number of topics with removed reports that a commit names; gold folds all partitions for more. Chosen."""
+
+REPORTS = "cluster_id string, broker_id int, topic string, partition int, at timestamp, change string"
+"""The columns of silver's `partitions` by which a report is found again."""
+
 POLLS = "cluster_id string, broker_id int, date string"
 """The columns of silver's `polls` with which bronze is compared."""
 
@@ -137,8 +143,25 @@ class LateFrames:
         final = to_change(self._record, [*others, *again, *rewritten])
         change.reporters, change.clusters = final.reporters, final.clusters
         change.kind, change.added, change.removed = REOPENING, final.added, replaced
+        change.replaced_topics = self._replaced_topics(change, written_before)
         change.oldest = oldest(change.oldest, *(file.first for file in new))
         change.rows = report.rows = row_counts([*others, *again])
+
+    def _replaced_topics(self, change: StoreChange, written_before: list[WrittenFile]) -> dict[str, list[str]] | None:
+        """Return the topics by cluster with reports about partitions that are gone; None if they are many.
+
+        Gold folds all partitions with a report in its window, but it cannot see that one was there before.
+        """
+        table = "silver/partitions"
+        before = [*change.removed[table], *(entry.file for entry in written_before if entry.table == table)]
+        key = [name for name, _ in map(str.split, REPORTS.split(", "))]
+        reports = self._engine.read_files(self._location, table, before, f"{REPORTS}, date string").drop("date")
+        now = self._engine.read_files(self._location, table, change.added.get(table, []), f"{REPORTS}, date string")
+        gone = reports.join(now.drop("date"), key, "left_anti").select("cluster_id", "topic").distinct().collect()
+        topics: dict[str, list[str]] = defaultdict(list)
+        for cluster_id, topic in sorted(tuple(row) for row in gone):
+            topics[cluster_id].append(topic)
+        return dict(topics) if len(gone) <= REPLACED_TOPICS else None
 
     def _are_in_bronze(self, late: list[DataFile]) -> bool:
         """Return whether bronze has all these frames, compared in the driver; False if there are too many to compare.

@@ -172,10 +172,19 @@ class PipelineStore:
         times = (row["oldest"] for row in rows if since < row["number"] <= until)
         return min((at for at in times if at is not None), default=None)
 
-    def has_replaced_rows(self, since: int, until: int) -> bool:
-        """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
+    def replaced_topics(self, since: int, record: CommitRecord) -> set[tuple[str, str]] | None:
+        """Return the clusters and topics of which late frames have removed rows, by commits after `since`.
+
+        None if they are not known, or are many.
+        """
         rows = self._ingests().rows(since)
-        return any(row["kind"] == REOPENING for row in rows if since < row["number"] <= until)
+        reopening = [
+            row["number"] for row in rows if since < row["number"] <= record.number and row["kind"] == REOPENING
+        ]
+        known = [record.progress.replaced_topics.get(str(number)) for number in reopening]
+        if None in known:
+            return None
+        return {(cluster, topic) for found in known if found for cluster, topics in found.items() for topic in topics}
 
     # Writing
 

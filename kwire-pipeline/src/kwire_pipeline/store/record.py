@@ -74,6 +74,7 @@ class StoreChange:
         reporters, clusters, captures, streams: new entries of `StoreProgress`.
         gold: the new `StoreProgress.gold`; None keeps it.
         added, removed: files by table.
+        replaced_topics: topics by cluster of which late frames have removed reports about partitions; None if unknown.
         oldest: the time of the oldest poll that was added, in microseconds; None without polls.
         rows: added rows by table, for `ingests`.
         data: True if rows change; False if files are only merged.
@@ -88,6 +89,7 @@ class StoreChange:
     gold: dict[str, Any] | None = None
     added: dict[str, list[DataFile]] = field(default_factory=dict)
     removed: dict[str, list[DataFile]] = field(default_factory=dict)
+    replaced_topics: dict[str, list[str]] | None = None
     oldest: int | None = None
     rows: dict[str, int] = field(default_factory=dict)
     data: bool = True
@@ -151,6 +153,7 @@ class StoreProgress:
         versions: the Delta version by table.
         commits: the number of the last commit that changed a table, by table.
         totals: the number of rows by table.
+        replaced_topics: by commit that is not in gold, `StoreChange.replaced_topics`, if they are known.
     """
 
     reporters: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -161,6 +164,7 @@ class StoreProgress:
     versions: dict[str, int] = field(default_factory=dict)
     commits: dict[str, int] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)
+    replaced_topics: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @property
     def pins(self) -> dict[str, Pin]:
@@ -177,15 +181,20 @@ class StoreProgress:
             if name in totals:
                 totals[name] += sum(file.rows for file in change.added.get(name, ()))
                 totals[name] -= sum(file.rows for file in change.removed.get(name, ()))
+        gold = self.gold if change.gold is None else change.gold
+        replaced = {at: topics for at, topics in self.replaced_topics.items() if int(at) > gold.get("commit", 0)}
+        if change.replaced_topics is not None:
+            replaced[str(number)] = change.replaced_topics
         return StoreProgress(
             self.reporters | change.reporters,
             self.clusters | change.clusters,
             self.captures | change.captures,
             self.streams | change.streams,
-            self.gold if change.gold is None else change.gold,
+            gold,
             self.versions | versions,
             self.commits | dict.fromkeys(change.tables, number),
             totals,
+            replaced,
         )
 
     def states(self) -> set[str]:
