@@ -114,7 +114,7 @@ class Window(NamedTuple):
         is_complete: True if that state has all partitions, and not only changed ones.
         incidents_since: by hour with a state, the oldest hour whose signals or incidents a build from it needs.
         full_rebuild: True if all partitions are computed; otherwise only changed ones are.
-        replaced_topics: the clusters and topics of which late frames have removed reports, which are computed as well.
+        replaced_topics: the clusters and topics whose reports late frames have removed; they are computed as well.
     """
 
     start: datetime | None

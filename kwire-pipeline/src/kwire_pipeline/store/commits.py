@@ -173,7 +173,7 @@ class PipelineStore:
         return min((at for at in times if at is not None), default=None)
 
     def replaced_topics(self, since: int, record: CommitRecord) -> set[tuple[str, str]] | None:
-        """Return the clusters and topics of which late frames have removed rows, by commits after `since`.
+        """Return the clusters and topics whose reports late frames have removed, in commits after `since`.
 
         None if they are not known, or are many.
         """

@@ -74,7 +74,7 @@ class StoreChange:
         reporters, clusters, captures, streams: new entries of `StoreProgress`.
         gold: the new `StoreProgress.gold`; None keeps it.
         added, removed: files by table.
-        replaced_topics: topics by cluster of which late frames have removed reports about partitions; None if unknown.
+        replaced_topics: topics by cluster whose reports about partitions late frames have removed; None if unknown.
         oldest: the time of the oldest poll that was added, in microseconds; None without polls.
         rows: added rows by table, for `ingests`.
         data: True if rows change; False if files are only merged.

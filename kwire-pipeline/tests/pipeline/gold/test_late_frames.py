@@ -31,7 +31,7 @@ def no_spark() -> SparkSession:
 
 
 def history(random: Random, hours: int) -> list[Row]:
-    """Return the polls of brokers, one of which may report a change a round later, or not see a topic for a round."""
+    """Return the polls of brokers that report some changes a round later, and do not list some topic for a round."""
     epochs = dict.fromkeys(("a", "b", "c", "d"), 0)
     polls: list[Row] = []
     views: dict[int, dict[str, int]] = {broker: dict(epochs) for broker in BROKERS}
