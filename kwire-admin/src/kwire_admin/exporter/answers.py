@@ -110,7 +110,7 @@ class AnswerLog:
     def miss(self, broker: int, seconds: float) -> None:
         """Note a request without any response after some seconds.
 
-        One is no proof that the broker is down: a single API can be slow, and a connection can break. The broker is
+        One does not prove that the broker is down: a single API can be slow, and a connection can break. The broker is
         down if a request that was sent later gets no response either. The poller sends one at once.
         """
         now = self._clock()

@@ -58,8 +58,8 @@ __all__ = ["ClusterRequests", "CoordinatedGroups", "cluster_requests"]
 log = logging.getLogger("kwire_admin.exporter")
 
 AFTER = {"transactions": ("newest", True), "max_timestamps": ("features", False), "unread": (RENDERING, False)}
-"""What must have ended before a sequence: another sequence, or the rendering that finds the unread records; and True if
-it must be with the same broker."""
+"""The sequence, or the rendering that finds the unread records, that must have ended before a sequence begins; and True
+if it must be with the same broker."""
 CONFIGS = ("min.insync.replicas", "cleanup.policy", "retention.ms")
 MAX_TIMESTAMP_VERSION = 7
 """First version of ListOffsets with MAX_TIMESTAMP."""

@@ -199,7 +199,7 @@ class ClusterView:
                         ages[time, before] = str(age_at(time, before)).encode(), str(age_at(time, now)).encode()
                     values.append(ages[time, before])
                 read.age(now)
-                if values[-1][0] == NO_AGE or now < before:  # times that are not told apart by their values
+                if values[-1][0] == NO_AGE or now < before:  # different times have equal values
                     self._render_families(self._aging, key, read)
                 else:  # the oldest first: no new value is a value that is still to be replaced
                     for family in self._aging:
