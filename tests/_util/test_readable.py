@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire._util.readable import time_text
+from kwire._util.readable import counted, time_text
 from tests.for_rows import for_rows
 
 
@@ -30,3 +30,10 @@ def test_times_of_the_calendar_are_those_of_python(timestamp_ms: int) -> None:
 )
 def test_every_int64_is_a_time(timestamp_ms: int, text: str) -> None:
     assert time_text(timestamp_ms, "T", milliseconds=False) == text  # as Java's Instant prints it
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["partition", "batch", "new replica"]))
+def test_counted_nouns_agree_with_their_number(count: int, noun: str) -> None:
+    number, _, text = counted(count, noun).partition(" ")
+    assert int(number) == count
+    assert text == (noun if count == 1 else {"batch": "batches"}.get(noun, f"{noun}s"))

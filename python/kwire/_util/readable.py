@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["UNSAFE", "bar", "cell_width", "duration_text", "printable", "printable_lines", "size_text", "time_text"]
+__all__ = [
+    "UNSAFE",
+    "bar",
+    "cell_width",
+    "counted",
+    "duration_text",
+    "printable",
+    "printable_lines",
+    "size_text",
+    "time_text",
+]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
@@ -28,6 +38,13 @@ def duration_text(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun in the singular or the plural, such as `1 partition` or `0 batches`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
 def bar(share: float) -> str:

@@ -157,6 +157,11 @@ def _column_texts(values: Sequence[Any], unit: str | None) -> list[str]:
     return [_text(value, unit) or "-" for value in values]
 
 
+def _item_text(item: Any) -> str:
+    """Return the text of a value in a mapping, such as `(0,1)` for the partitions of a topic."""
+    return f"({','.join(map(str, item))})" if isinstance(item, tuple) else "-" if item is None else str(item)
+
+
 def _text(value: Any, unit: str | None) -> str:
     """Return the text of a cell; an empty string for an unknown value."""
     if value is None:
@@ -166,7 +171,7 @@ def _text(value: Any, unit: str | None) -> str:
     if unit in READABLE:
         return READABLE[unit](value)
     if isinstance(value, dict):
-        return ",".join(f"{key}={'-' if item is None else item}" for key, item in sorted(value.items()))
+        return ",".join(f"{key}={_item_text(item)}" for key, item in sorted(value.items()))
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
     if isinstance(value, Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire._util.readable import duration_text, size_text
+from kwire._util.readable import counted, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,8 @@ def summary_text(plan: Plan, course: Course | None, rate: int | None) -> str:
 
 def _sentences(plan: Plan, course: Course | None, rate: int | None) -> Iterator[str]:
     data = f", {size_text(plan.data)} to copy" if plan.snapshot.has_sizes else ""
-    yield f"{len(plan.moves)} partitions change: {plan.replicas_added} new replicas{data}."
+    moved = f"{counted(len(plan.moves), 'partition')} {'changes' if len(plan.moves) == 1 else 'change'}"
+    yield f"{moved}: {counted(plan.replicas_added, 'new replica')}{data}."
     if plan.proof is not None:
         yield _proof_sentence(plan.proof)
     if course is not None and rate is not None:

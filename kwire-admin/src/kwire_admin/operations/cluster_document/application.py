@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import sleep
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_admin.operations.cluster_document.differences import (
     DocumentAction,
@@ -133,7 +134,11 @@ async def plan(
     earlier = None if base is None else read(base)
     current, unsupported, is_partial = await read_state(run.admin, document.sections)
     if is_partial:
-        run.warn(f"only the {len(current.topics)} topics that this user can see are compared; there can be others.")
+        verb = "is" if len(current.topics) == 1 else "are"
+        run.warn(
+            f"only the {counted(len(current.topics), 'topic')} that this user can see {verb} "
+            "compared; there can be others."
+        )
     if document.cluster_id not in (None, current.cluster_id) and not other_cluster:
         raise InvalidArgument(
             f"{file} is of the cluster {document.cluster_id}, and this is {current.cluster_id}: --other-cluster "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.extras import install_hint
-from kwire._util.readable import duration_text, size_text
+from kwire._util.readable import counted, duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.parameters import Conflict
 from kwire_admin.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
@@ -78,7 +78,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     if run.dry_run:
         run.note("dry run: nothing was changed")
         return []
-    run.confirm(f"{question}: move {len(plan.moves)} partitions?")
+    run.confirm(f"{question}: move {counted(len(plan.moves), 'partition')}?")
     # Files and the first event are on disk before the first request: a killed run can be continued or rolled back.
     files = {PLAN: plan.file().to_json(), ROLLBACK: plan.rollback().to_json()}
     details = started_details(snapshot.cluster_id, planned, rate, elections=request.elections)
@@ -131,7 +131,8 @@ def _duration(planned: tuple[tuple[Move, ...], ...], rate: int) -> str:
 def _steps(plan: Plan, planned: tuple[tuple[Move, ...], ...], rate: int | None) -> list[str]:
     """Return what an execution does."""
     data = f" and copy {size_text(plan.data)}" if plan.data else ""
-    lines = [f"{len(plan.moves)} partitions change in {len(planned)} batches{data}"]
+    moved = f"{counted(len(plan.moves), 'partition')} {'changes' if len(plan.moves) == 1 else 'change'}"
+    lines = [f"{moved} in {counted(len(planned), 'batch')}{data}"]
     if rate is not None and plan.data:
         lines.append(f"each broker sends and receives at most {size_text(rate)}/s: {_duration(planned, rate)}")
     elif plan.data:

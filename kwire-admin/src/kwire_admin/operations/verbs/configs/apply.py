@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.application import DocumentChange, DocumentPlan, plan
 from kwire_admin.operations.cluster_document.application import apply as apply_plan
 from kwire_admin.operations.cluster_document.differences import DocumentAction
@@ -64,4 +65,4 @@ def _question(planned: DocumentPlan) -> str:
     counts = Counter(difference.action.value for difference in planned.applied)
     changes = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
     count = len(planned.applied)
-    return f"Change {count} setting{'s' if count > 1 else ''} of cluster {planned.cluster_id} ({changes})?"
+    return f"Change {counted(count, 'setting')} of cluster {planned.cluster_id} ({changes})?"

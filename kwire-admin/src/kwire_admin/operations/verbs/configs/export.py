@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.document import write
 from kwire_admin.operations.cluster_document.state import Section, read_state
 from kwire_admin.operations.declaration import Rows, operation
@@ -44,8 +45,10 @@ async def export(
     """
     state, unsupported, is_partial = await read_state(run.admin, frozenset(only or Section))
     if is_partial:
+        verb = "is" if len(state.topics) == 1 else "are"
         run.warn(
-            f"only the {len(state.topics)} topics that this user may describe are in the document; there can be others."
+            f"only the {counted(len(state.topics), 'topic')} that this user may describe {verb} "
+            "in the document; there can be others."
         )
     for section in only:
         if section in unsupported:

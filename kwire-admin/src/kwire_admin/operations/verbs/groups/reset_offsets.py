@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.argument_checks import Choice
@@ -141,8 +142,8 @@ async def reset_offsets(
         raise Failed(rows, f"{from_file} names partitions without an answer: {len(rows)}; nothing was changed")
     beyond = [partition for partition, planned in plan.items() if planned.is_beyond]
     if beyond:
-        others = f" and {len(beyond) - 1} more partitions" if len(beyond) > 1 else ""
-        run.warn(f"{beyond[0]}{others} has no message at this time or later: the end of the log is meant.")
+        others = f" and {counted(len(beyond) - 1, 'other partition')} have" if len(beyond) > 1 else " has"
+        run.warn(f"{beyond[0]}{others} no message at this time or later: the end of the log is meant.")
     if export is not None:
         run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
     forgets = set() if target is CommittedTarget.CURRENT else await _with_acknowledgements(run, group, before, plan)
@@ -154,7 +155,7 @@ async def reset_offsets(
     errors: dict[str, AdminError] = {}
     if changed and not run.dry_run:
         run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
-        run.confirm(f"Reset {len(changed)} offset{'s' if len(changed) > 1 else ''} of {group}?")
+        run.confirm(f"Reset {counted(len(changed), 'offset')} of {group}?")
         errors = (await alter_offsets(run.admin, group, changed)).errors
     rows += [Failure(item, error) for item, error in errors.items()]
     for partition, planned in plan.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from kwire._util.readable import duration_text
+from kwire._util.readable import counted, duration_text
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.rows import column
@@ -65,7 +65,8 @@ async def simulate(
     from kwire_admin.reassignment.simulator import simulate as course_of  # it needs NumPy, and HTTP imports all verbs
 
     course = course_of(batches(moves, limits), rate)
-    run.note(f"{len(moves)} partitions in {len(course.batch_seconds)} batches: {duration_text(course.seconds)}")
+    steps = f"{counted(len(moves), 'partition')} in {counted(len(course.batch_seconds), 'batch')}"
+    run.note(f"{steps}: {duration_text(course.seconds)}")
     if not taken.has_sizes:
         run.note("the sizes of partitions are unknown, so no time is simulated")
     return [

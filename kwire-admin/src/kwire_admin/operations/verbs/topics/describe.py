@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 from uuid import UUID
 
+from kwire._util.readable import counted
 from kwire.client.admin import (
     AdminError,
     ConfigResource,
@@ -76,7 +77,9 @@ async def describe(
         run.warn(f"{reason}.")
     hidden = [name for name, topic in topics.items() if not isinstance(topic, AdminError) and topic.configs is None]
     if hidden:
-        run.warn(f"the configs of {len(hidden)} topics are not known: this needs DescribeConfigs on the topic.")
+        run.warn(
+            f"the configs of {counted(len(hidden), 'topic')} are not known: this needs DescribeConfigs on the topic."
+        )
     least: dict[str, int | AdminError] = {}
     if any(state.needs_min_isr for state in only):
         least = await _min_isrs(run, [name for name, topic in topics.items() if not isinstance(topic, AdminError)])
