@@ -46,4 +46,4 @@ def test_clicks_lead_from_a_group_to_its_topic_and_to_a_broker(kafka44: Kafka44)
         expect(page.locator("#overview")).to_be_visible()
 
         page.goto(f"{server.url}/#topic/nosuch")
-        expect(details).to_contain_text("nosuch: This server does not host this topic-partition")
+        expect(details).to_contain_text("nosuch: there is no topic nosuch")
