@@ -6,12 +6,14 @@ and there is at least one of them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quorum import registered_brokers
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,12 +26,7 @@ __all__ = ["check_cancellations", "check_targets"]
 async def check_targets(admin: AdminSession, targets: Targets) -> Outcomes:
     """Return the error that the reassignment of each partition would have, by partition such as `orders-3`."""
     described = await admin.backend.describe_topics(tuple(targets), configs=False)
-    registered = await registered_brokers(admin)
-    brokers = (
-        {broker.id for broker in (await admin.router.describe_cluster()).brokers}
-        if registered is None
-        else {*registered}
-    )
+    brokers = await _possible_replicas(admin)
     return Outcomes(
         {
             f"{name}-{index}": _partition_error(described.get(name), name, index)
@@ -38,6 +35,15 @@ async def check_targets(admin: AdminSession, targets: Targets) -> Outcomes:
             for index, replicas in partitions.items()
         }
     )
+
+
+async def _possible_replicas(admin: AdminSession) -> set[int]:
+    """Return the brokers that can be replicas: registered ones, and with ZooKeeper or before Kafka 4.0 live ones."""
+    with suppress(NoCommonVersion):
+        registered = await registered_brokers(admin)
+        if registered is not None:
+            return {*registered}
+    return {broker.id for broker in (await admin.router.describe_cluster()).brokers}
 
 
 async def check_cancellations(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:

@@ -12,6 +12,9 @@ from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument,
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import ItemChange, changes
 
+MAX_ITERATIONS = 16384
+"""Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""
+
 
 @operation(
     Danger.CHANGES,
@@ -41,6 +44,8 @@ async def set_(
     """
     if not name:
         raise InvalidArgument("a user needs a name, and this one is empty")
+    if run.admin.dialect == "kafka" and iterations > MAX_ITERATIONS:
+        raise InvalidArgument(f"brokers accept at most {MAX_ITERATIONS} iterations, not {iterations}")
     try:
         credential = UserScramCredentialUpsertion(
             user=name, password=password, mechanism=mechanism, iterations=iterations
