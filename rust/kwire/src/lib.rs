@@ -13,7 +13,8 @@
 //!
 //! The parser (`parse`) turns text into a [`Plan`] (`plan`). The decoder reads bytes by a plan and calls a
 //! [`decode::Visitor`], which builds the values. The encoder reads values from an [`encode::Source`] and writes bytes.
-//! [`Value`] is the visitor and source of this crate's tests; Python objects and Arrow columns have theirs in other crates.
+//! [`Value`] is the visitor and source of this crate's tests, fuzzers, and benchmarks, behind the feature `value`; Python
+//! objects and Arrow columns have theirs in other crates.
 //! `incremental` decodes a frame that resembles the previous one and reuses its values. The crate does not depend on Python:
 //! it is tested, fuzzed, and measured with plans and bytes alone.
 
@@ -32,9 +33,11 @@ mod sink;
 mod uniform;
 mod unknown_tags;
 mod validate;
+#[cfg(feature = "value")]
 mod value;
 
 pub use error::{DecodeError, DecodeKind, EncodeError, EncodeKind, Path, PathElement, PlanError, Stop};
 pub use plan::Plan;
 pub use validate::{validate, validate_prefix};
+#[cfg(feature = "value")]
 pub use value::Value;
