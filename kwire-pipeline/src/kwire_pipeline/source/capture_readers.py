@@ -51,8 +51,6 @@ class CapturePartition(InputPartition):
         *,
         first: bool,
         selection: RowSelection = ALL_ROWS,
-        columns: tuple[str, ...] | None = None,
-        ignore_damaged: bool = False,
         read_until: int | None = None,
         previous: int | None = None,
     ) -> None:
@@ -61,8 +59,8 @@ class CapturePartition(InputPartition):
         self.previous = previous
         self.policy = MissingRowsPolicy.REPORT
         self.selection = selection
-        self.columns = columns
-        self.ignore_damaged = ignore_damaged
+        self.columns: tuple[str, ...] | None = None
+        self.ignore_damaged = False
         self.folder = folder
         self.first_row = first_row
         self.start = start

@@ -13,18 +13,16 @@ import click
 
 import kwire
 from kwire.cli.entry import EXIT_INVALID_INPUT
-from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.frame_json import error_document, frame_document, json_text
-from kwire.cli.input_sources import open_source
-from kwire.cli.message_options import frame_options, input_options, message_options, resolve_message
+from kwire.cli.frame_selection import FrameSelection
+from kwire.cli.message_options import frame_options, input_options, message_options
 from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import Choice, Paint, paint_for
-from kwire.terminal.options import color_option, output_option
+from kwire.terminal.options import color_option, gathered, output_option
 
 if TYPE_CHECKING:
     from kwire.cli.frame_input import FrameInput
-    from kwire.cli.frames import Frame, FrameKind
-    from kwire.cli.input_sources import InputFormat
+    from kwire.cli.frames import Frame
 
 
 class OutputOptions(NamedTuple):
@@ -43,14 +41,9 @@ class OutputOptions(NamedTuple):
 @click.option("--skip-unknown", is_flag=True, help="Skip frames of unknown messages and versions.")
 @input_options
 @color_option
+@gathered(selection=FrameSelection)
 def decode(
-    words: tuple[str, ...],
-    input_format: InputFormat | None,
-    message: str | None,
-    version: int | None,
-    dialect: str,
-    kind: FrameKind | None,
-    sized: bool,
+    selection: FrameSelection,
     output: str,
     everything: bool,
     skip_unknown: bool,
@@ -74,13 +67,8 @@ def decode(
       kwire decode frames.jsonl.xz | jq -c 'select(.error)'
       ssh broker cat frames.jsonl | kwire decode -o table -
     """
-    if kind == "request" and (message is not None or version is not None):
-        raise click.UsageError(
-            "--request cannot be combined with --message and --version: the header names message and version"
-        )
-    cls, version = resolve_message(message, dialect, version, kind)
-    frames = read_frames(open_source(words), Expected(dialect, kind, cls, version), input_format, sized=sized)
-    options = OutputOptions(dialect, paint_for(sys.stdout, color), everything)
+    frames = selection.read()
+    options = OutputOptions(selection.dialect, paint_for(sys.stdout, color), everything)
     if frames.shape == "one":
         [frame] = frames.frames
         return _print_one(frame, output, options, color)

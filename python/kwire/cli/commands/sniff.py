@@ -13,7 +13,7 @@ import click
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
 from kwire.terminal.colors import paint_for
-from kwire.terminal.options import color_option, output_option
+from kwire.terminal.options import color_option, gathered, output_option
 
 if TYPE_CHECKING:
     from kwire.cli.sniffed_text import SniffOptions
@@ -31,6 +31,44 @@ class Route(NamedTuple):
     host: str
     port: int
     broker: Endpoint
+
+
+class RouteOptions(NamedTuple):
+    """The options that name addresses: one to listen on and its broker, and pairs of both."""
+
+    listen: str | None
+    to: str | None
+    maps: tuple[str, ...]
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes.
+
+        Raises:
+            click.UsageError: an address is missing or malformed.
+        """
+        if self.listen is not None and self.to is None:
+            raise click.UsageError("--listen needs --to, the broker to forward to")
+        if self.to is None and not self.maps:
+            raise click.UsageError("nothing to sniff: name the broker with --to HOST:PORT, or several with --map")
+        routes = []
+        if self.to is not None:
+            routes.append(Route(*_address(self.listen or "0", "--listen"), _broker(self.to, "--to")))
+        for text in self.maps:
+            address, equals, broker = text.partition("=")
+            if not equals:
+                raise click.BadParameter(f"{text!r} is not of the form [HOST:]PORT=HOST:PORT", param_hint="--map")
+            routes.append(Route(*_address(address, "--map"), _broker(broker, "--map")))
+        return tuple(routes)
+
+
+class PrintOptions(NamedTuple):
+    """The options that choose the form of the output, as `SniffOptions` has them."""
+
+    output: str
+    color: Choice
+    everything: bool
+    show_secrets: bool
+    errors_only: bool
 
 
 @click.command()
@@ -60,19 +98,14 @@ class Route(NamedTuple):
     "-d", "--dialect", type=click.Choice(DIALECTS), help="Decode this dialect.  [default: as ApiVersions reports]"
 )
 @color_option
+@gathered(addresses=RouteOptions, printing=PrintOptions)
 def sniff(
-    listen: str | None,
-    to: str | None,
-    maps: tuple[str, ...],
+    addresses: RouteOptions,
     apis: tuple[str, ...],
     client_ids: tuple[str, ...],
-    errors_only: bool,
     count: int | None,
-    show_secrets: bool,
-    output: str,
-    everything: bool,
+    printing: PrintOptions,
     dialect: Dialect | None,
-    color: Choice,
 ) -> int:
     """Show the traffic between clients and brokers.
 
@@ -93,27 +126,11 @@ def sniff(
     from kwire.cli.sniffed_text import SniffOptions
     from kwire.cli.sniffer import Filter
 
-    routes = _routes(listen, to, maps)
+    routes = addresses.routes()
     shown = Filter(_api_keys(apis, dialect) if apis else None, frozenset(client_ids) if client_ids else None)
-    options = SniffOptions(output, paint_for(sys.stdout, color), everything, show_secrets, errors_only)
+    paint = paint_for(sys.stdout, printing.color)
+    options = SniffOptions(printing.output, paint, printing.everything, printing.show_secrets, printing.errors_only)
     return asyncio.run(_sniff(routes, dialect, shown, options, count))
-
-
-def _routes(listen: str | None, to: str | None, maps: tuple[str, ...]) -> tuple[Route, ...]:
-    """Return what `--listen`, `--to`, and `--map` describe."""
-    if listen is not None and to is None:
-        raise click.UsageError("--listen needs --to, the broker to forward to")
-    if to is None and not maps:
-        raise click.UsageError("nothing to sniff: name the broker with --to HOST:PORT, or several with --map")
-    routes = []
-    if to is not None:
-        routes.append(Route(*_address(listen or "0", "--listen"), _broker(to, "--to")))
-    for text in maps:
-        address, equals, broker = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not of the form [HOST:]PORT=HOST:PORT", param_hint="--map")
-        routes.append(Route(*_address(address, "--map"), _broker(broker, "--map")))
-    return tuple(routes)
 
 
 def _address(text: str, option: str) -> tuple[str, int]:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.error_rendering import render_error
-from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.frame_json import json_text
-from kwire.cli.input_sources import open_source
-from kwire.cli.message_options import frame_options, input_options, message_options, resolve_message
+from kwire.cli.frame_selection import FrameSelection
+from kwire.cli.message_options import frame_options, input_options, message_options
 from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import paint_for
-from kwire.terminal.options import output_option
+from kwire.terminal.options import gathered, output_option
 
 if TYPE_CHECKING:
-    from kwire.cli.frames import Frame, FrameKind
-    from kwire.cli.input_sources import InputFormat
+    from kwire.cli.frames import Frame
 
 
 @click.command()
@@ -28,18 +26,8 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="Print the counts only, not the errors.")
 @click.option("--skip-unknown", is_flag=True, help="Skip frames of unknown messages and versions.")
 @input_options
-def validate(
-    words: tuple[str, ...],
-    input_format: InputFormat | None,
-    message: str | None,
-    version: int | None,
-    dialect: str,
-    kind: FrameKind | None,
-    sized: bool,
-    output: str,
-    quiet: bool,
-    skip_unknown: bool,
-) -> int:
+@gathered(selection=FrameSelection)
+def validate(selection: FrameSelection, output: str, quiet: bool, skip_unknown: bool) -> int:
     """Check bytes without printing them, and count the valid and invalid frames.
 
     The input is the same as for `kwire decode`. The counts go to stdout, a line for each invalid frame to stderr; a
@@ -51,12 +39,7 @@ def validate(
       kwire validate --sized --request requests.bin
       kwire validate -m MetadataResponse -v 13 -q body.bin && echo valid
     """
-    if kind == "request" and (message is not None or version is not None):
-        raise click.UsageError(
-            "--request cannot be combined with --message and --version: the header names message and version"
-        )
-    cls, version = resolve_message(message, dialect, version, kind)
-    frames = read_frames(open_source(words), Expected(dialect, kind, cls, version), input_format, sized=sized)
+    frames = selection.read()
     counts = FrameCounts(skip_unknown=skip_unknown)
     for frame in counts.count(frames.frames):
         if frame.error is not None and not quiet:

@@ -66,16 +66,8 @@ def http(
     """
     if role is not None and new_token is None:
         raise click.UsageError("--role requires --new-token")
-    # A new token is printed and nothing is served.
     if new_token is not None:
-        require("starlette", "http")
-        from kwire_admin.http.access import HttpRole
-        from kwire_admin.http.access import new_token as generate_token
-
-        token = generate_token(new_token, HttpRole(role or "read"))
-        print(token.table, end="")
-        print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
-        return 0
+        return _print_new_token(new_token, role or "read")
     require("prometheus_client", "http")
     incidents = past_incidents(gold)
     chosen = choose_checked(options, "kwire-http")
@@ -101,4 +93,15 @@ def http(
         )
 
     run_server(create, checked, chosen.bootstrap, feed.close)
+    return 0
+
+
+def _print_new_token(name: str, role: str) -> int:
+    require("starlette", "http")
+    from kwire_admin.http.access import HttpRole
+    from kwire_admin.http.access import new_token as generate_token
+
+    token = generate_token(name, HttpRole(role))
+    print(token.table, end="")
+    print(f"The token of {name}, which is not stored anywhere: {token.text}", file=sys.stderr)
     return 0

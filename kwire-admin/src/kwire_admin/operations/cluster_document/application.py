@@ -145,14 +145,8 @@ async def plan(
             "accepts it"
         )
     for section, reason in unsupported.items():
-        if not _has(document, section):
-            continue
-        if not skip_refused:
-            raise InvalidArgument(
-                f"{file}: the cluster has no {section.replace('_', ' ')} ({reason}): remove the section, or "
-                "--skip-refused leaves it out"
-            )
-        run.warn(f"{section} are left out: {reason}.")
+        if _has(document, section):
+            _leave_out(run, file, section, reason, skip_refused=skip_refused)
     check_collisions(sorted(document.topics.keys() - current.topics.keys()), current.topics)
     document = await with_canonical_configs(run.admin, document, current)
     differences = compare(current, document, prune=prune)
@@ -171,6 +165,16 @@ async def plan(
                 differences, refused = latest, await refusals(run.admin, latest)
         differences = _without_refused(run, differences, refused, skip_refused=skip_refused)
     return DocumentPlan(document, current.cluster_id, differences, prune)
+
+
+def _leave_out(run: Run, file: Path, section: Section, reason: str, *, skip_refused: bool) -> None:
+    """Warn of a section that the cluster does not have, or refuse the document."""
+    if not skip_refused:
+        raise InvalidArgument(
+            f"{file}: the cluster has no {section.replace('_', ' ')} ({reason}): remove the section, or "
+            "--skip-refused leaves it out"
+        )
+    run.warn(f"{section} are left out: {reason}.")
 
 
 def _without_refused(
