@@ -1,4 +1,20 @@
-"""The words of an unfinished command line of bash, and words as bash reads them."""
+"""The words of an unfinished command line of bash, and words as bash reads them.
+
+`split` reads the line character by character. Its state is a pair: the open quotation mark, if any, and whether the
+character before was a backslash that escapes.
+
+| state | character | effect | next |
+|---|---|---|---|
+| escaped | any | is part of the word | as before the backslash |
+| plain, or in `"` | backslash | begins a word | escaped |
+| in a quote | the same quotation mark | | plain |
+| in a quote | any other | is part of the word | same |
+| plain | `'` or `"` | begins a word | in that quote |
+| plain | blank or line end | ends the word | plain |
+| plain | any other | is part of the word; after a character of COMP_WORDBREAKS, bash keeps the word so far | plain |
+
+A word exists once something has begun it, so `''` is an empty word and two blanks are one end.
+"""
 
 from __future__ import annotations
 
