@@ -142,8 +142,8 @@ class ScriptTool(Operation):
         """Return the arguments of the script. Files are those that the tool may use."""
         chosen = OptionValues()
         chosen.words = [*values.get("words", ())]
-        for name, value in self.given:
-            chosen.add(name, value)
+        for always, with_value in self.given:
+            chosen.add(always, with_value)
         for name, option in self.options.items():
             value = values[name.replace("-", "_")]
             if not value and name in self.defaults and not values.get(self.unless.replace("-", "_")):
@@ -180,7 +180,7 @@ async def _count_added(run: ToolRun, values: OptionValues) -> bool:
     Raises:
         InvalidArgument: the number is not positive, or the assignment has another number of partitions.
     """
-    [name] = values.all("topic")[-1:] or [None]
+    name = values.get("topic")
     added, assigned = values.number("partitions"), parse_assignment(values.get("replica-assignment"))
     if name is None or added is None:
         raise InvalidArgument("--topic and --partition are needed")
