@@ -6,7 +6,8 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use crate::size::{Budget, Exceeded, bits};
+use crate::error::Exceeded;
+use crate::size::{Budget, bits};
 use crate::text::{Text, signed, unsigned};
 
 /// Distinct strings in the order of their first appearance.

@@ -4,7 +4,14 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 
-use crate::size::Exceeded;
+/// Why columns cannot be filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Exceeded {
+    /// They need more memory than allowed.
+    Limit,
+    /// Memory is short.
+    Memory,
+}
 
 /// A path that does not lead to an array.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ mod error;
 mod layout;
 mod offsets;
 mod repeated;
+mod room;
 mod shape;
 mod size;
 mod text;
@@ -40,9 +41,9 @@ pub use shape::Shape;
 
 use crate::arrays::ArrayBuilder;
 use crate::builder::BatchBuilder;
-use crate::error::Fault;
+use crate::error::{Exceeded, Fault};
 use crate::layout::Layout;
-use crate::size::{Budget, Exceeded, Sizes};
+use crate::size::{Budget, Sizes};
 
 /// Puts a number of bytes aside, in addition to earlier ones, so that allocations of this size in total succeed until the
 /// end of the call. Returns false if memory is short.

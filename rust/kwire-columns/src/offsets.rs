@@ -5,8 +5,8 @@
 
 use arrow_buffer::OffsetBuffer;
 
-use crate::column::Room;
 use crate::repeated::RepeatedValues;
+use crate::room::Room;
 use crate::text::{signed, unsigned};
 
 /// The lengths of consecutive lists, as Arrow's offsets if they differ.

@@ -16,16 +16,8 @@
 use kwire::plan::{Literal, Primitive};
 
 use crate::Hold;
+use crate::error::Exceeded;
 use crate::layout::{Kind, Layout};
-
-/// Why columns cannot be filled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Exceeded {
-    /// They need more memory than allowed.
-    Limit,
-    /// Memory is short.
-    Memory,
-}
 
 /// Bytes allocated in total for each byte of a vector that grows by doubling, at most: 2 + 1 + 1/2 + ...
 const FACTOR: u64 = 4;

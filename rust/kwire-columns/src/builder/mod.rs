@@ -11,10 +11,11 @@ use kwire::decode::LastLayout;
 use kwire::plan::Literal;
 
 use crate::Hold;
-use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
-use crate::error::Fault;
+use crate::column::{Block, Column, Data, Fixed, Keys, List};
+use crate::error::{Exceeded, Fault};
 use crate::layout::{Kind, Layout, Target};
-use crate::size::{Budget, Exceeded, Sizes, bits};
+use crate::room::Room;
+use crate::size::{Budget, Sizes, bits};
 use crate::text::Text;
 
 /// The number of runs or lists that are converted together: few enough that they and the bytes they refer to stay in

@@ -8,8 +8,9 @@ use kwire::plan::{Literal, Primitive, Struct};
 
 use super::{BatchBuilder, STRUCTS};
 use crate::column::{Block, Data};
+use crate::error::Exceeded;
 use crate::layout::{StructLayout, Target};
-use crate::size::{Exceeded, bits};
+use crate::size::bits;
 
 impl<'a, 'l> BatchBuilder<'a, 'l, '_> {
     /// Record that a value is not null.
