@@ -98,7 +98,7 @@ def run_oracle() -> OracleRun:
         options = {(release, name): found for release in CLASSES for name, found in script_options(tools, release)}
         with _two(Kafka39) as (theirs, ours):
             clusters = [OldCluster(cluster.bootstrap, cluster.zookeeper) for cluster in (theirs, ours)]
-            comparisons = [*compare_old(tools, *clusters, folder)]
+            comparisons = [*compare_old(tools, clusters[0], clusters[1], folder)]
         on_nodes = compare_on_nodes(tools, folder)
         with _two(partial(Kafka44, config=LONG_SESSIONS, cluster_id=RECORDED_CLUSTER_ID)) as (theirs, ours):
             comparisons += compare_new(tools, theirs, ours, folder)
@@ -111,7 +111,7 @@ def compare_on_nodes(tools: ReleaseTools, folder: Path) -> list[Comparison]:
         clusters = [
             OldCluster(cluster.bootstrap, cluster.zookeeper.hosts, has_records=False) for cluster in (theirs, ours)
         ]
-        return [*compare_old(tools, *clusters, folder)]
+        return [*compare_old(tools, clusters[0], clusters[1], folder)]
 
 
 @contextmanager
