@@ -5,7 +5,7 @@
 - Lists of topics and the lag of one group, each by the command in a process of its own, against a fake cluster in
   another process. The reference is a program that lists the same topics with a plain socket and the codec: it imports
   little else, so it is about the least that a command in Python costs.
-- The import of `AdminClient` beside that of confluent-kafka's.
+- The import of `AdminClient` beside the import of confluent-kafka's.
 
 Processes run in random order. Their times are CPU times of the whole process, so other work on the machine matters
 less than it does for elapsed time.
@@ -114,10 +114,10 @@ def run(quick: bool) -> list[Figure]:
                 )
             )
     taken = in_turns({"bare": "pass", "kwire": OUR_CLIENT, "confluent": CONFLUENT_CLIENT}, rounds)
-    ours, theirs = (taken[name] - taken["bare"] for name in ("kwire", "confluent"))
-    detail = f"{ours:.0f} ms over bare Python, confluent-kafka {theirs:.0f} ms"
+    own, theirs = (taken[name] - taken["bare"] for name in ("kwire", "confluent"))
+    detail = f"{own:.0f} ms over bare Python, confluent-kafka {theirs:.0f} ms"
     name = "import AdminClient, CPU against confluent-kafka"
-    figures.append(Figure(name, ours / theirs, "x", 0.6, 0.4, higher_is_better=False, detail=detail))
+    figures.append(Figure(name, own / theirs, "x", 0.6, 0.4, higher_is_better=False, detail=detail))
     return figures
 
 

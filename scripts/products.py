@@ -46,7 +46,7 @@ class Product:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """The products that it may import: those that it requires, and those that they require."""
+        """The products that it may import: required ones, and what these require."""
         required = {requirement.partition("=")[0].partition("[")[0] for requirement in self.project["dependencies"]}
         direct = required & PRODUCTS.keys() - {self.name}
         return frozenset(direct.union(*(PRODUCTS[name].imports for name in direct)))

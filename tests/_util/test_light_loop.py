@@ -59,7 +59,7 @@ def described(run: Callable[[], Any]) -> object:
 
 
 class Log(list[str]):
-    """What coroutines log, in order, and a lock of their loop."""
+    """Lines that coroutines log, in order, and a lock of their loop."""
 
     guard: Any
 

@@ -428,7 +428,7 @@ async def test_configs_of_many_topics_are_known() -> None:
         assert len(series.of("kminion_kafka_topic_info_min_insync_replicas")) == 250
 
 
-async def test_one_request_without_a_response_is_no_dead_broker() -> None:
+async def test_one_request_without_a_response_does_not_mean_a_dead_broker() -> None:
     """A slow API says nothing about the broker; a dead broker answers the request that is sent at once neither."""
     with FakeCluster(2, topics=["orders"], partitions=2) as cluster:
         ours = view()

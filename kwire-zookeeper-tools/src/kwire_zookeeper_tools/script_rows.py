@@ -70,7 +70,7 @@ class ScriptTool(Operation):
     prepare: Prepare | None = None
 
     @property
-    def result(self) -> None:  # type: ignore[override]  # a cached property of Operation
+    def result(self) -> None:  # a cached property of Operation
         """Scripts print lines."""
 
     @property
@@ -139,7 +139,7 @@ class ScriptTool(Operation):
             raise ToolFailed(FAILED_AS_PRINTED)
 
     def _values(self, run: ToolRun, values: Mapping[str, Any]) -> OptionValues:
-        """Return the arguments of the script. Files are those that the tool may use."""
+        """Return the arguments of the script. Files are limited to what the tool may use."""
         chosen = OptionValues()
         chosen.words = [*values.get("words", ())]
         for always, with_value in self.given:
@@ -175,7 +175,7 @@ async def _name_literally(run: ToolRun, values: OptionValues) -> bool:
 
 
 async def _count_added(run: ToolRun, values: OptionValues) -> bool:
-    """Add the existing partitions: AddPartitions names only those that are added, and scripts name all of them.
+    """Add the existing partitions: AddPartitions names only the added ones, and scripts name all.
 
     Raises:
         InvalidArgument: the number is not positive, or the assignment has another number of partitions.
@@ -310,7 +310,7 @@ configs = script_tool(
 consumer_groups = script_tool(
     "consumer-groups",
     "kafka-consumer-groups",
-    "List, describe, reset, and delete consumer groups; with --zookeeper, those that Kafka 0.8 to 0.10 stored there.",
+    "List, describe, reset, and delete consumer groups; with --zookeeper, groups that Kafka 0.8 to 0.10 stored there.",
     dangers={"delete": DESTROYS, "delete_offsets": DESTROYS, "execute": DESTROYS},
     examples=(
         "--list",

@@ -53,7 +53,7 @@ class LateFunction:
 
     Args:
         module: the name of the module.
-        name: the name of the function, which is that of the method.
+        name: the name of the function and of the method.
     """
 
     def __init__(self, module: str, name: str) -> None:

@@ -54,7 +54,7 @@ PARTS = {
     "tool-runner": "kwire-zookeeper-tools",  # runs a tool in place of a script of Kafka
     "zookeeper-offsets": "kwire-zookeeper-tools",  # reads offsets that consumers of Kafka 0.8 keep
 }
-"""What one product calls in another without importing it, by the product that has it."""
+"""Parts that one product calls in another without importing it, by the product that has them."""
 
 
 class MissingProduct(KwireError):
@@ -81,7 +81,7 @@ def part(name: str, purpose: str) -> Any:
 
     Args:
         name: the name of the part.
-        purpose: what it is needed for, as the beginning of a sentence, such as `--gold`.
+        purpose: the thing that needs it, as the beginning of a sentence, such as `--gold`.
 
     Raises:
         MissingProduct: its product is not installed.

@@ -107,7 +107,7 @@ class CommandGroup(click.Group):
     """A group that imports a subcommand when it is called.
 
     Attributes:
-        first_steps: what is shown to whoever types the name alone, instead of three pages of help.
+        first_steps: text for whoever types the name alone, instead of three pages of help.
     """
 
     first_steps: ClassVar = FIRST_STEPS
@@ -174,7 +174,7 @@ CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_w
 def program() -> None:
     """Decode and encode Kafka's protocol, show what a client and a broker say, and record the metadata of a cluster.
 
-    `kafka`, which kwire-admin brings, has these commands too, and those that administer clusters.
+    `kafka`, which kwire-admin brings, has these commands too, and commands that administer clusters.
 
     \b
     Examples:

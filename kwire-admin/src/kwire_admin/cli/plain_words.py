@@ -118,7 +118,7 @@ def _parse(arguments: Sequence[str]) -> PlainCommand:
 
 
 def _read_options(words: Iterator[str], options: dict[str, PlainOption], given: dict[str, Any]) -> str | None:
-    """Read options up to the next word that is none, and return that word; None at the end.
+    """Read options up to the next other word, and return that word; None at the end.
 
     Args:
         given: receives the values.

@@ -153,8 +153,8 @@ async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescripti
     brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
     broker = brokers.get(group.coordinator)
     address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
-    titles = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
-    cells = (group.group_id, address, group.assignor, group.state)
+    titles: tuple[str, ...] = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
+    cells: tuple[str, ...] = (group.group_id, address, group.assignor, group.state)
     # 3.9.1 applies the width of the coordinator to the first column.
     widths = [max(25, len(address)), 25, 20, 15]
     if not run.is_before(FIRST_WITH_EPOCHS):

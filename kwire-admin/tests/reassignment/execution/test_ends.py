@@ -41,7 +41,10 @@ class Moving(AdminClient):
         del targets
         return [ReassignmentStatus("orders", dict.fromkeys(self.moves, "moving"), None, self.moves)]
 
-    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+    async def cancel_reassignments(
+        self, partitions: Mapping[str, Sequence[int]], *, validate_only: bool = False
+    ) -> Outcomes:
+        assert not validate_only
         self.cancelled = [*self.cancelled, partitions]
         return Outcomes({f"{topic}-{index}": None for topic, indexes in partitions.items() for index in indexes})
 

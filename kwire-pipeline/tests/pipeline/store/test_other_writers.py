@@ -98,7 +98,7 @@ def test_maintenance_of_ingests_by_others_keeps_commits(copies: Callable[[], Pat
 
 
 def test_folder_that_a_backup_replaced_is_read_again(copies: Callable[[], Path]) -> None:
-    """A process that lives longer than a folder must not take commits of the backup for those that it has read."""
+    """A process that lives longer than a folder must not take commits of the backup for commits that it has read."""
     out, backup = copies(), copies()
     KEEPS_ROWS["properties"](f"{out}/{TABLE}")
     assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)

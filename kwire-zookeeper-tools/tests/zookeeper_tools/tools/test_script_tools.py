@@ -81,12 +81,12 @@ async def test_wrong_use_is_a_sentence(brokers: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["ord.rs", "order.s", "orders|audit"])
-async def test_name_of_a_topic_to_delete_is_no_expression(brokers: tuple[str, str], name: str) -> None:
+async def test_name_of_a_topic_to_delete_is_taken_literally(brokers: tuple[str, str], name: str) -> None:
     result = await run("delete-topic", *brokers, "--topic", name)
     assert (result.exit_status, "does not exist" in str(result.error)) == (1, True)
 
 
-async def test_files_are_those_that_the_tool_may_use(brokers: tuple[str, str], tmp_path: Path) -> None:
+async def test_files_are_limited_to_what_the_tool_may_use(brokers: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     secret = tmp_path / "secret.json"
     secret.write_text('{"partitions": []}')

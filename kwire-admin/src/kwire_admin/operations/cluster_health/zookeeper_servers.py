@@ -32,8 +32,8 @@ class ServerState(NamedTuple):
     """The state of a server.
 
     Attributes:
-        problem: why it does not serve; None if it serves, or if that is unknown.
-        unknown: why its state is unknown; None if it is known.
+        problem: the reason why it does not serve; None if it serves, or if that is unknown.
+        unknown: the reason why its state is unknown; None if it is known.
     """
 
     problem: str | None = None

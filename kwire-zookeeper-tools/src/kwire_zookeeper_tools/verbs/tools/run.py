@@ -120,7 +120,7 @@ async def _validate(run: Run, tool: Operation, arguments: list[str]) -> Rows[Too
         return [ToolOutput(tool.name, None, None, f"{' '.join((tool.name, *arguments))} would be run here\n")]
     if run.write is not None:
         run.write("".join(output))
-    run.note("dry run: nothing was changed, and the output is that of a real run")
+    run.note("dry run: nothing was changed, and the output is the same as of a real run")
     return _rows(run, tool, result, "".join(output))
 
 
