@@ -436,7 +436,7 @@ async def test_one_request_without_a_response_does_not_mean_a_dead_broker() -> N
             await eventually(lambda: ours.is_ready, "all values are complete")
             answers = ours.state.answers
             asked = sum(request.api_key == 3 for request in cluster.requests())
-            answers.miss(2, 0.5)
+            answers.miss(2, time.time(), 0.5)
             await eventually(lambda: 2 not in answers._silent_since, "it responds to another request")
             assert scrape(ours).one("kafka_broker_up", 2) == 1
             cluster.stop_broker(2, fence=False)
@@ -451,14 +451,14 @@ def test_requests_that_time_out_together_are_one_doubt() -> None:
     answers.succeed(1, 3, 0.1)
     for api_key in (35, 66, 16):
         answers.fail(1, api_key, "Timeout")
-        answers.miss(1, 10.0)
+        answers.miss(1, now[0], 10.0)
         now[0] += 0.01
         assert answers.down == set()
     now[0] += 1.0
-    answers.miss(1, 0.5)
+    answers.miss(1, now[0], 0.5)
     assert answers.down == {1}
     answers.succeed(1, 3, 0.1)
-    answers.miss(1, 0.0)
+    answers.miss(1, now[0], 0.0)
     assert answers.down == set(), "a response ends the doubt"
 
 

@@ -107,15 +107,14 @@ class AnswerLog:
         """Note a request without a usable answer, with the name of its error."""
         self.failures[broker, api_key, error] += 1
 
-    def miss(self, broker: int, seconds: float) -> None:
-        """Note a request without any response after some seconds.
+    def miss(self, broker: int, at: float, seconds: float) -> None:
+        """Note a request that ended without any response at a time, after some seconds.
 
         One does not prove that the broker is down: a single API can be slow, and a connection can break. The broker is
         down if a request that was sent later gets no response either. The poller sends one at once.
         """
-        now = self._clock()
-        since = self._silent_since.setdefault(broker, now)
-        if since < now and now - seconds >= since and broker not in self.down:
+        since = self._silent_since.setdefault(broker, at)
+        if since < at and at - seconds >= since and broker not in self.down:
             self.down.add(broker)
             self.has_changed = True
 

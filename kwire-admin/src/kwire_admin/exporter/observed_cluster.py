@@ -118,7 +118,7 @@ class ObservedCluster:
         elif not isinstance(poll.error, NoCommonVersion):  # the release lacks the API; that does not count as a failure
             self.answers.fail(poll.broker_id, poll.api_key, type(poll.error).__name__)
             if isinstance(poll.error, ConnectionFault):
-                self.answers.miss(poll.broker_id, poll.duration_us / 1e6)
+                self.answers.miss(poll.broker_id, poll.polled_at.timestamp(), poll.duration_us / 1e6)
         if poll.controller_id is not None:
             self.controller = poll.controller_id
         self.events.update(type(event).__name__ for event in poll.events)
