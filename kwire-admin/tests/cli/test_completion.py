@@ -311,7 +311,7 @@ def test_completion_imports_neither_click_nor_verbs(cluster: FakeCluster) -> Non
     wait_completed(line, ["", "audit"])
     program = """
 import sys
-from kwire.cli import main
+from kwire_admin.cli import main
 sys.argv[1:] = ["__complete", "bash", " ", sys.argv[1]]
 try:
     main()

@@ -48,14 +48,18 @@ def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
 
 def _run(words: Sequence[str]) -> int:
     """Run a command of this package, or the program with the commands of all products, if it is installed."""
-    from kwire.cli.program import is_own, run
+    if not (words and words[0].startswith("__")):  # completion in a shell, which must not import click
+        from kwire.cli.program import is_own, run
 
-    if not (words and is_own(words[0])):
-        from kwire._util.products import find_part
+        if words and is_own(words[0]):
+            return run(words)
+    from kwire._util.products import find_part
 
-        whole = find_part("program")
-        if whole is not None:
-            return int(whole(words))
+    whole = find_part("program")
+    if whole is not None:
+        return int(whole(words))
+    from kwire.cli.program import run
+
     return run(words)
 
 
