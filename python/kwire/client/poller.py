@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
 from kwire.client.poller_options import PollerOptions
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
+    from kwire.client.connection_config import ConnectionConfig
     from kwire.client.poll import Poll, Statistics
     from kwire.client.polled_requests import RequestFactory
     from kwire.client.poller_options import PollerKeywords
@@ -132,17 +134,37 @@ class Poller(Generic[M]):
         self,
         bootstrap: str | Iterable[str],
         *,
+        interval: float = 1.0,
         dialect: Dialect | None = None,
+        brokers: Literal["all", "one"] = "all",
+        topics: Literal["all", "one"] = "all",
         requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
         capture: Capture | None = None,
+        timeout: float = 5.0,
+        longest_pause: float = 5.0,
+        forget_after: float = 3600.0,
+        queue_size: int = 32,
+        overflow: Literal["wait", "drop"] = "wait",
+        client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
-        **options: Any,
+        max_size: int = MAX_RESPONSE_SIZE,
+        config: ConnectionConfig | None = None,
     ) -> None:
         self.options = PollerOptions(
             bootstrap=Endpoint.parse_all(bootstrap),
+            interval=interval,
             dialect=dialect,
+            brokers=brokers,
+            topics=topics,
             requests=tuple(PolledRequest(*request) for request in requests),
-            **options,
+            timeout=timeout,
+            longest_pause=longest_pause,
+            forget_after=forget_after,
+            queue_size=queue_size,
+            overflow=overflow,
+            client_id=client_id,
+            max_size=max_size,
+            config=config,
         )
         self._context = PollerContext(self.options, self._deliver, self._sends_for_all, self._is_foreign, cluster_id)
         self._shared_tracker = ResponseTracker()

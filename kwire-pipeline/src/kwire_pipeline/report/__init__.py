@@ -4,7 +4,8 @@
 
     write_report("kafka.html", gold="/data/kafka")
 
-The input is the gold layer of the pipeline; `kwire_pipeline.report.local_pipeline` builds it from a capture. Needs the extra `report`, and `spark` for captures.
+The input is the gold layer of the pipeline; `kwire_pipeline.report.local_pipeline` builds it from a capture.
+Needs the extra `report`, and `spark` for captures.
 """
 
 from __future__ import annotations

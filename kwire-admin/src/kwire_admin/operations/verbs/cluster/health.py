@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 async def health(run: Run) -> Rows[HealthProblem]:
     """Check the controllers, every broker, log directories, and partitions.
 
-    Every broker reports its own view, and each one reports the KRaft quorum, so that old metadata of one
-    broker cannot hide an outage. Without KRaft, the check contacts the ZooKeeper servers of the brokers. Rows with the problem
-    `not-checked` name what the user cannot see; they alone do not make the check fail. Only topics that the user may
-    describe are checked. If no topic is visible although there could be some, that is a problem as well. So is, on
-    clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
+    Every broker reports its own view, and each one reports the KRaft quorum, so that old metadata of one broker
+    cannot hide an outage. Without KRaft, the check contacts the ZooKeeper servers of the brokers. Rows with the
+    problem `not-checked` name what the user cannot see; they alone do not make the check fail. Only topics that the
+    user may describe are checked. If no topic is visible although there could be some, that is a problem as well.
+    So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
     """
     admin = run.admin
     sources = await ask_all_brokers(admin)
