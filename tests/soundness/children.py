@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.installing import ROOT
+from tests.paths import ROOT
 
 
 def outcome(module: str, name: str, *arguments: str) -> str:
