@@ -45,6 +45,8 @@ METADATA = MetadataRequest.api_key
 CLUSTER_METADATA = ClusterMetadataRequest.api_key
 UNKNOWN_BROKER = -1
 """The id of an address that no response lists, such as a load balancer."""
+SECOND_ATTEMPT_S = 0.25
+"""Seconds between the first failure of a broker and the next attempt. Chosen, not measured."""
 HEARTBEAT_INTERVALS = 1.5
 """Age of the last response to a further request, in intervals, from which on Metadata checks whether a broker responds.
 Chosen: above 1, since responses to requests of the same interval differ in latency."""
@@ -74,10 +76,15 @@ class PollerContext:
     has_topics: asyncio.Event = field(default_factory=asyncio.Event)
 
     def pause(self, failures: int) -> float:
-        """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter."""
+        """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter.
+
+        The second attempt follows soon: a connection that broke says little, and one that is refused says it all.
+        """
         options = self.options
         longest = max(options.longest_pause, options.interval)
-        pause: float = min(longest, max(options.interval, 0.1) * 2.0 ** min(failures - 1, 30))
+        pause: float = min(longest, max(options.interval, 0.1) * 2.0 ** min(max(failures - 2, 0), 30))
+        if failures == 1:
+            pause = min(pause, SECOND_ATTEMPT_S)
         return pause * self.random.uniform(0.75, 1.0)
 
 
