@@ -123,6 +123,10 @@ class ScriptTool(Operation):
             return
         is_old = self.release is not None or (run.names_zookeeper and self.script in WITH_ZOOKEEPER)
         script = find_script_with_zookeeper(self.script) if is_old else find_script(self.script)
+        known = {option.name for option in script.options}
+        for option in self.options.values():
+            if option.name in chosen and option.name not in known:
+                raise InvalidArgument(f"--{option.name} has no meaning {'with' if is_old else 'without'} --zookeeper")
         # The run has the cluster, whichever option has named it.
         chosen.add("zookeeper" if is_old else "bootstrap-server", "")
         script_run = ScriptRun(chosen, self.release or LAST_WITH_ZOOKEEPER, run)

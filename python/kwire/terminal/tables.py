@@ -126,7 +126,7 @@ def fitting_widths(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]
         least.append(max([floor, *map(cell_width, pieces)]))
     if sum(least) > room:
         return None
-    limit = max(natural)
+    limit = max(natural, default=0)
     while sum(fitted := [min(most, max(lowest, limit)) for most, lowest in zip(natural, least, strict=True)]) > room:
         limit -= 1
     return fitted

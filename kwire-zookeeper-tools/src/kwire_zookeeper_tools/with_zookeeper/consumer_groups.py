@@ -34,6 +34,8 @@ async def run(run: ScriptRun) -> None:
     groups, topics = values.all("group"), values.all("topic")
     if chosen == ["describe"] or (chosen == ["delete"] and not topics):
         values.need("group")
+    if topics and chosen != ["delete"]:
+        raise ScriptUsageError(f"Option [topic] cannot be used with option [{chosen[0]}]")
     if not run.is_before("0.10.0.0"):
         run.warn(NOTE)
     tool = tool_run(run)

@@ -28,7 +28,7 @@ class BlockingAdminClient(BlockingSession):
 OPERATIONS = tuple(
     name
     for name in list(vars(AdminClient))
-    if not name.startswith("_")
+    if not (name.startswith("_") or isinstance(vars(AdminClient)[name], classmethod))
     and iscoroutinefunction(getattr(AdminClient, name))
     and not hasattr(BlockingSession, name)
 )
