@@ -205,6 +205,8 @@ class WebhookSink:
             # The text of an HTTPException has bytes of the server, which could control a terminal.
             is_http = isinstance(exchange.error, HTTPException)
             reason = type(exchange.error).__name__ if is_http else str(exchange.error)
+            if isinstance(exchange.error, TimeoutError):  # of a read, which ends a moment before the thread is given up
+                reason = f"no answer within {self._timeout:g} s"
             raise SinkFailed(name, reason, may_have_arrived=exchange.has_connected) from exchange.error
         return HttpAnswer(exchange.status, exchange.retry_after, exchange.date)
 
