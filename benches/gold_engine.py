@@ -20,7 +20,8 @@ import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,7 +41,7 @@ from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.tables import ddl_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -59,48 +60,38 @@ BOTH = ", ".join(
 )
 
 
-class Silver(dict[str, "DataFrame"]):
-    """Tables of silver by name, with the interface that `consumer_lag` expects of a build."""
-
-    def silver(self, name: str, *_: object) -> DataFrame:
-        return self[name]
-
-    def files(self, _: str) -> list[object]:
-        return []
-
-
-def two_tables(silver: Silver) -> list[DataFrame]:
+def two_tables(silver: Mapping[str, DataFrame]) -> list[DataFrame]:
     """Return the rows of `leader_moves` and `consumer_lag`, from the beginning of the history, on either engine."""
     periods = voting_periods(metadata_polls(silver["polls"]))
     reports = transitions.observations(silver["partitions"]).withColumn("as_of", f.lit(""))
     task = FoldTask(Location.parse("/"), {}, everything=True, as_of=None, keeps_all=False)
     agreed = fold(reports, periods, task).where(f.col("role") == int(Role.AGREED))
-    folded = consumer_lag._fold(silver, None, None, None)  # type: ignore[arg-type]  # noqa: SLF001  # an experiment
-    samples = folded.where("output = 'sample'")
-    return [leader_moves.leader_moves(agreed), consumer_lag._by_minute(samples)]  # noqa: SLF001  # an experiment
+    folded = consumer_lag.fold_offsets(silver["group_offsets"], silver["log_ends"])
+    return [leader_moves.leader_moves(agreed), consumer_lag.by_minute(folded.where("output = 'sample'"))]
 
 
-def on_spark(silver: Silver) -> list[pa.Table]:
+def on_spark(silver: Mapping[str, DataFrame]) -> list[pa.Table]:
     return [rows.toArrow() for rows in two_tables(silver)]
 
 
 def in_process(tables: dict[str, pa.Table]) -> list[pa.Table]:
     """Return both tables of a cluster, computed on DuckDB."""
     with run_in_process() as session:
-        silver = Silver({n: session.frame(t) for n, t in tables.items()})  # type: ignore[misc]  # an experiment
+        silver = {name: cast("DataFrame", session.frame(table)) for name, table in tables.items()}
         return [rows.toArrow() for rows in two_tables(silver)]
 
 
 def of_cluster(rows: pa.Table) -> pa.Table:
     """Compute both tables of a cluster, or of several. For `applyInArrow` over the rows of all tables of silver."""
-    functions.xxhash64 = staticmethod(own_hash)  # type: ignore[method-assign]  # for the experiment
     name = rows["table"]
     tables = {
         table: rows.filter(pa.compute.equal(name, table)).select(["cluster_id", *columns])
         for table, columns in COLUMNS.items()
     }
     parts = []
-    for number, found in enumerate(in_process(tables)):
+    with patch.object(functions, "xxhash64", own_hash):
+        both = in_process(tables)
+    for number, found in enumerate(both):
         schema = ddl_schema(MOVES if number == 0 else consumer_lag.TABLE.ddl)
         values = found.select(schema.names).cast(schema).to_struct_array().combine_chunks()
         columns = [values, pa.nulls(len(values), ddl_schema(BOTH).field(1 - number).type)]
@@ -113,7 +104,7 @@ def own_hash(*columns: SqlColumn | str) -> SqlColumn:
     return SqlColumn(f"CAST(hash({', '.join(str(column_of(column)) for column in columns)}) >> 1 AS BIGINT)")
 
 
-def by_function(silver: Silver, groups: int) -> list[pa.Table]:
+def by_function(silver: Mapping[str, DataFrame], groups: int) -> list[pa.Table]:
     from pyspark.sql import functions as spark_f
 
     union: DataFrame | None = None
@@ -210,13 +201,7 @@ def main() -> None:
                 [rows.append_column("table", pa.repeat(name, rows.num_rows)) for name, rows in tables.items()],
                 promote_options="permissive",
             )
-            spark_hash = functions.xxhash64
-
-            def today() -> list[pa.Table]:
-                functions.xxhash64 = staticmethod(spark_hash)  # type: ignore[method-assign]  # as before
-                return in_process(tables)
-
-            measure({"today": today, "function": lambda: [of_cluster(wide)]}, given.rounds)
+            measure({"today": lambda: in_process(tables), "function": lambda: [of_cluster(wide)]}, given.rounds)
             return
         with spark(folder) as (session, silver), sized_queries(session, size):
             measure(
@@ -230,9 +215,9 @@ class spark:
     def __init__(self, folder: Path) -> None:
         self.session: SparkSession = spark_session("2g")
         tables = {name: self.session.read.parquet(str(folder / name)) for name in COLUMNS}
-        self.silver = Silver(tables)
+        self.silver = tables
 
-    def __enter__(self) -> tuple[SparkSession, Silver]:
+    def __enter__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
         return self.session, self.silver
 
     def __exit__(self, *_: object) -> None:

@@ -124,7 +124,7 @@ def main() -> None:
         sys.exit(subprocess.run(demo(), cwd=ROOT, check=False).returncode)
     if subprocess.run(["scripts/check_machine.sh", "java"], cwd=ROOT, check=False).returncode != 0:
         sys.exit(1)
-    print("Installs into .venv, builds the engine, and shows six parts: about 3 minutes. It contacts no Kafka.")
+    print("Installs into .venv, builds the engine, and shows six parts: 2 to 5 minutes. It contacts no Kafka.")
     # Modules are compiled on import, because the demo imports few of them.
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt")
     if not PYTHON.exists():

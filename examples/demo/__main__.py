@@ -17,7 +17,7 @@ from pathlib import Path
 from examples.demo.terminal import DemoContext, print_line, print_title
 
 PARTS = {
-    "recording": ("recorded_cluster", 30, "a recorded cluster, analyzed by the Spark pipeline"),
+    "recording": ("recorded_cluster", 5, "a recorded cluster, analyzed by the pipeline without Java"),
     "cluster": ("live_cluster", 60, "a cluster on this machine that is changed, broken, polled, and analyzed"),
     "live": ("live_incident", 15, "a live pipeline: a broker is stopped, and its incident arrives in a webhook"),
     "frames": ("captured_frames", 2, "frames captured from real Kafka"),

@@ -339,7 +339,35 @@ except KeyboardInterrupt:
 
 def test_interrupt_cancels_the_coroutine_and_lets_it_clean_up() -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "waiting\n"
-        os.kill(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=60)[0] == "cleaned up\ninterrupted False\n"
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "waiting\n"
+            os.kill(process.pid, signal.SIGINT)
+            assert process.communicate(timeout=60)[0] == "cleaned up\ninterrupted False\n"
+        finally:
+            process.kill()
+
+
+SIGNAL_BEFORE_THE_WAIT = """
+import signal
+from kwire._util import light_loop
+
+real, calls = light_loop.monotonic, []
+
+def monotonic():
+    calls.append(1)
+    if len(calls) == NUMBER:
+        signal.raise_signal(signal.SIGINT)
+    return real()
+
+light_loop.monotonic = monotonic
+"""
+"""Interrupts the process at one of the moments in which the loop reads the clock, before and after a wait."""
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_interrupt_in_the_moment_before_the_loop_waits_is_not_lost(number: int) -> None:
+    program = SIGNAL_BEFORE_THE_WAIT.replace("NUMBER", str(number)) + INTERRUPTED
+
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "waiting\ncleaned up\ninterrupted False\n"

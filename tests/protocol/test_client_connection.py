@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire import DecodeError, KwireError, encode, frame
+from kwire import DecodeError, encode, frame
 from kwire.declare import Message, Request, int32
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -24,16 +23,11 @@ from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
     ClientConnection,
-    ConnectFailed,
-    ConnectionClosed,
-    ConnectionFault,
     Endpoint,
     InvalidResponse,
     NegotiationFailed,
     NoCommonVersion,
-    OversizedFrame,
     SentRequest,
-    Timeout,
     WrongCorrelation,
 )
 from kwire.protocol.negotiated_versions import FETCH, KIP4_VERSIONS
@@ -344,85 +338,6 @@ def test_user_declared_messages_are_supported() -> None:
     connection = connected({418: (0, 0)})
     sent = connection.request(BrewCoffeeRequest(cups=2))
     assert connection.receive(payload_of(sent, BrewCoffeeResponse(minutes=4))).decode() == BrewCoffeeResponse(minutes=4)
-
-
-# Errors.
-
-TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
-
-
-@for_rows(
-    ("fault", "text"),
-    [
-        (ConnectFailed(BROKER, "refused"), "cannot connect: refused"),
-        (ConnectionClosed(BROKER, 0), "closed by the broker after 0 bytes of the response"),
-        (ConnectionClosed(BROKER, 7, "reset"), "closed (reset) after 7 bytes of the response"),
-        (Timeout(BROKER, "MetadataRequest", 2.0), "no response to MetadataRequest within 2 s"),
-        (Timeout(BROKER, "MetadataRequest", 0.5, 9), "only 9 bytes of the response to MetadataRequest within 0.5 s"),
-        (WrongCorrelation(BROKER, 1, 2), "response with correlation id 2 instead of 1"),
-        (WrongCorrelation(BROKER, None, 2), "unexpected response with correlation id 2"),
-        (OversizedFrame(BROKER, 200, 100), "frame of 200 bytes, but between 4 and 100 are allowed"),
-        (
-            OversizedFrame(BROKER, 0x48545450, 100),
-            "received HTTP instead of Kafka's protocol: use the port of a Kafka listener",
-        ),
-        (
-            OversizedFrame(BROKER, 0x15030300, 100),
-            "received TLS instead of Kafka's protocol: set security.protocol to SSL or SASL_SSL",
-        ),
-        (
-            InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),
-            "invalid MetadataResponse of version 12: brokers: truncated at byte 5: 4 bytes wanted, 0 left",
-        ),
-        (NegotiationFailed(BROKER, 42), "ApiVersions failed with error code 42"),
-        (
-            NoCommonVersion(BROKER, "MetadataRequest", "0-13", (14, 15)),
-            "no common version of MetadataRequest: kwire supports 0-13, the broker serves 14-15",
-        ),
-        (
-            NoCommonVersion(BROKER, "MetadataRequest", "0-13", None),
-            "no common version of MetadataRequest: kwire supports 0-13, the broker does not serve it",
-        ),
-    ],
-    ids=str,
-)
-def test_error_names_the_broker_and_can_be_pickled(fault: ConnectionFault, text: str) -> None:
-    assert str(fault) == f"broker-1:9092: {text}"
-    assert fault.endpoint == BROKER
-    copied = pickle.loads(pickle.dumps(fault))
-    assert (type(copied), str(copied)) == (type(fault), str(fault))
-    # Decode errors do not compare by value.
-    assert (repr(copied), repr(vars(copied))) == (repr(fault), repr(vars(fault)))
-    assert fault.args[0] == BROKER
-
-
-@for_rows(
-    ("fault", "base"),
-    [
-        (ConnectFailed(BROKER, "[Errno 111] Connection refused", 111), ConnectionError),
-        (ConnectionClosed(BROKER, 7, "reset"), ConnectionError),
-        (Timeout(BROKER, "MetadataRequest", 0.5, 9), TimeoutError),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
-def test_failed_connections_are_os_errors(fault: ConnectionFault, base: type[OSError]) -> None:
-    assert isinstance(fault, base)
-    assert isinstance(fault, KwireError)
-    assert isinstance(fault, OSError)
-    copied = pickle.loads(pickle.dumps(fault))
-    for error in (fault, copied):
-        assert error.errno == (111 if isinstance(error, ConnectFailed) else None)
-        assert (error.strerror, error.filename, error.filename2) == (None, None, None)
-
-
-def test_errors_of_invalid_data_are_not_os_errors() -> None:
-    for cls in (WrongCorrelation, OversizedFrame, InvalidResponse, NegotiationFailed, NoCommonVersion):
-        assert not issubclass(cls, OSError)
-
-
-def test_errors_take_keywords() -> None:
-    assert ConnectFailed(endpoint=BROKER, cause="refused").args == (BROKER, "refused", None)
-    assert Timeout(endpoint=BROKER, request="R", timeout=1.0).args == (BROKER, "R", 1.0, 0)
 
 
 # Secrets.

@@ -136,10 +136,15 @@ def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
     operator.json("topics", "create", "configured", "-p", "1", "-r", "1", "--config", "retention.ms=7")
     [changed] = operator.json("configs", "set", "topic/configured", "segment.ms=60000")
     assert (changed["name"], changed["status"]) == ("topic configured", "set")
-    found = {row["name"]: row["value"] for row in operator.json("configs", "get", "topic/configured")}
-    assert found == {"retention.ms": "7", "segment.ms": "60000"}
+
+    def stored(expected: dict[str, str]) -> bool:
+        """Return whether a node has these configs. The other node may know a change a moment later."""
+        rows = operator.json("configs", "get", "topic/configured")
+        return {row["name"]: row["value"] for row in rows} == expected
+
+    eventually_sync(lambda: stored({"retention.ms": "7", "segment.ms": "60000"}), "both configs are set")
     operator.json("configs", "delete", "topic/configured", "segment.ms", "--yes")
-    assert [row["name"] for row in operator.json("configs", "get", "topic/configured")] == ["retention.ms"]
+    eventually_sync(lambda: stored({"retention.ms": "7"}), "one config is deleted")
     misspelled = operator.run("configs", "get", "topic/configurd")
     assert (misspelled.code, "did you mean configured" in misspelled.err) == (1, True)
     operator.json("topics", "delete", "configured", "--yes")

@@ -123,6 +123,8 @@ class ScriptTool(Operation):
             return
         is_old = self.release is not None or (run.names_zookeeper and self.script in WITH_ZOOKEEPER)
         script = find_script_with_zookeeper(self.script) if is_old else find_script(self.script)
+        if is_old and self.release is None and run.names_brokers:
+            raise InvalidArgument("give --zookeeper or --bootstrap-server, not both")
         known = {option.name for option in script.options}
         for option in self.options.values():
             if option.name in chosen and option.name not in known:

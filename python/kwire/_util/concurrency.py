@@ -127,7 +127,7 @@ async def wait_first(
     """
     light = running_light_loop()
     if light is not None:
-        return await light.wait_first(cast("Any", futures), seconds)  # type: ignore[return-value]  # see the module
+        return await light.wait_first(futures, seconds)
     import asyncio
 
     return await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

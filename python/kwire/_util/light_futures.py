@@ -35,18 +35,19 @@ class Future(Generic[T]):
     """A result that exists later.
 
     Attributes:
-        value: the result; None as long as there is none.
+        value: the result, once there is one.
         error: the error in place of a result.
     """
 
     __slots__ = ("_callbacks", "_is_done", "_loop", "error", "value")
+
+    value: T
 
     def __init__(self, loop: Scheduler) -> None:
         self._loop = loop
         self._callbacks: list[Callable[[Self], object]] = []
         self._is_done = False
         self.error: BaseException | None = None
-        self.value: T | None = None
 
     def done(self) -> bool:
         """Return whether there is a result or an error."""
@@ -62,7 +63,7 @@ class Future(Generic[T]):
             raise RuntimeError("the future has no result yet")
         if self.error is not None:
             raise self.error
-        return self.value  # type: ignore[return-value]  # it is of type T once the future is done
+        return self.value
 
     def exception(self) -> BaseException | None:
         """Return the error. Raises CancelledError."""
@@ -74,17 +75,21 @@ class Future(Generic[T]):
 
     def set_result(self, result: T) -> None:
         """Set the result."""
-        self._finish(result, None)
+        self._check_open()
+        self.value = result
+        self._finish()
 
     def set_exception(self, error: BaseException) -> None:
         """Set the error."""
-        self._finish(None, error)
+        self._check_open()
+        self.error = error
+        self._finish()
 
     def cancel(self) -> bool:
         """Cancel, and return False if there is a result already."""
         if self._is_done:
             return False
-        self._finish(None, CancelledError())
+        self.set_exception(CancelledError())
         return True
 
     def add_done_callback(self, callback: Callable[[Self], object]) -> None:
@@ -103,10 +108,12 @@ class Future(Generic[T]):
             yield self
         return self.result()
 
-    def _finish(self, result: T | None, error: BaseException | None) -> None:
+    def _check_open(self) -> None:
         if self._is_done:
             raise RuntimeError("the future has a result already")
-        self.value, self.error, self._is_done = result, error, True
+
+    def _finish(self) -> None:
+        self._is_done = True
         for callback in self._callbacks:
             self._loop.call_soon(callback, self)
         self._callbacks.clear()
@@ -155,9 +162,14 @@ class Task(Future[T]):
             awaited = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration as end:
             # A cancellation that came during the last step counts, as in asyncio.
-            self._end(None, CancelledError()) if self._is_cancel_due else self._end(end.value, None)
+            loop.tasks.discard(self)
+            if self._is_cancel_due:
+                self.set_exception(CancelledError())
+            else:
+                self.set_result(end.value)
         except BaseException as raised:
-            self._end(None, raised)
+            loop.tasks.discard(self)
+            self.set_exception(raised)
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
         else:
@@ -180,10 +192,6 @@ class Task(Future[T]):
     def _wake(self, future: Future[Any]) -> None:
         self._step(future.error)
 
-    def _end(self, result: T | None, error: BaseException | None) -> None:
-        self._loop.tasks.discard(self)
-        self._finish(result, error)
-
 
 class Gathering(Future[list[Any]]):
     """The results of several futures. Canceling it cancels all of them."""
@@ -204,7 +212,8 @@ class Gathering(Future[list[Any]]):
     def cancel(self) -> bool:
         if self._is_done:
             return False
-        self._is_cancel_requested = any([child.cancel() for child in self._children])  # noqa: C419  # a generator would end with the first one
+        canceled = [child.cancel() for child in self._children]  # all of them: `any` would end with the first one
+        self._is_cancel_requested = any(canceled)
         return self._is_cancel_requested
 
     def _child_done(self, child: Future[Any]) -> None:

@@ -19,11 +19,12 @@ from __future__ import annotations
 import socket
 from _thread import _local
 from collections import deque
+from contextlib import suppress
 from errno import EINPROGRESS, EWOULDBLOCK
 from heapq import heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from kwire._util.light_futures import CancelledError, Future, Gathering, Task
 from kwire._util.light_stream import Transport
@@ -37,6 +38,20 @@ if TYPE_CHECKING:
 __all__ = ["LightLoop", "Semaphore", "TimeLimit", "running_light_loop"]
 
 T = TypeVar("T")
+AnyFuture = TypeVar("AnyFuture", bound="Waitable")
+
+
+class Waitable(Protocol):
+    """A future of either event loop."""
+
+    def done(self) -> bool:
+        """Return whether there is a result or an error."""
+
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> object:
+        """Call a function with the future soon after it is done."""
+
+    def remove_done_callback(self, callback: Callable[[Any], object], /) -> object:
+        """Do not call a function."""
 
 
 class _Running(_local):
@@ -214,7 +229,8 @@ class LightLoop:
         """Let Ctrl-C cancel a task, and return a function that ends this.
 
         The second Ctrl-C, and one while the loop waits, raise KeyboardInterrupt. Elsewhere, it would interrupt a task
-        between two steps that belong together.
+        between two steps that belong together. The signal also writes to a socket that the loop watches: one that comes
+        in the moment before the loop waits does not end a wait by itself.
         """
         import signal
 
@@ -231,7 +247,22 @@ class LightLoop:
         except ValueError:  # not the main thread, which gets the signals
             return _nothing
 
+        reader, writer = socket.socketpair()
+        reader.setblocking(False)
+        writer.setblocking(False)
+
+        def drain(_: int) -> None:
+            with suppress(BlockingIOError):  # two rounds may have noticed one signal
+                reader.recv(64)
+
+        self.watch(reader, EVENT_READ, drain)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+
         def restore() -> None:
+            signal.set_wakeup_fd(before)
+            self.watch(reader, 0, _ignore)
+            reader.close()
+            writer.close()
             if signal.getsignal(signal.SIGINT) is interrupt:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -242,9 +273,9 @@ class LightLoop:
         ready, timers = self._ready, self._timers
         while timers and timers[0].is_canceled:
             heappop(timers)
-        seconds = 0.0 if ready else max(timers[0].at - monotonic(), 0.0) if timers else None
         try:
-            self._is_selecting = True
+            self._is_selecting = True  # first: Ctrl-C adds a call before it, and raises after it
+            seconds = 0.0 if ready else max(timers[0].at - monotonic(), 0.0) if timers else None
             events = self._selector.select(seconds)
         finally:
             self._is_selecting = False
@@ -301,14 +332,14 @@ class LightLoop:
             timer.cancel()
 
     async def wait_first(
-        self, futures: Iterable[Future[T]], timeout: float | None = None
-    ) -> tuple[set[Future[T]], set[Future[T]]]:
+        self, futures: Iterable[AnyFuture], timeout: float | None = None
+    ) -> tuple[set[AnyFuture], set[AnyFuture]]:
         """Wait until one of the futures is done, and return the futures that are done and the others."""
         futures = set(futures)
         if not any(future.done() for future in futures):
             waiter = self.create_future()
 
-            def wake(_: Future[T]) -> None:
+            def wake(_: object) -> None:
                 _set_none(waiter)
 
             timer = None if timeout is None else self.call_later(timeout, _set_none, waiter)
@@ -333,23 +364,23 @@ class LightLoop:
         """Call a function in a thread of its own, which does not keep the process from ending."""
         from threading import Thread
 
-        outcome: list[tuple[T | None, BaseException | None]] = []
+        results: list[T] = []
+        errors: list[BaseException] = []
         reader, writer = socket.socketpair()
 
         def call() -> None:
             with writer:  # its end wakes the loop
                 try:
-                    outcome.append((function(*arguments), None))
+                    results.append(function(*arguments))
                 except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
-                    outcome.append((None, error))
+                    errors.append(error)
 
         with reader:
             Thread(target=call, daemon=True).start()
             await self._wait_for(reader, EVENT_READ)
-        result, error = outcome[0]
-        if error is not None:
-            raise error
-        return result  # type: ignore[return-value]  # without an error, it is of type T
+        if errors:
+            raise errors[0]
+        return results[0]
 
     # Sockets
 

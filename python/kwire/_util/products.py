@@ -58,7 +58,7 @@ PARTS = {
 
 
 class MissingProduct(KwireError):
-    """The product that is asked for is not installed. The text says how to install it."""
+    """A product that something needs is not installed. The message has the line that installs it."""
 
 
 class BrokenProduct(KwireError):

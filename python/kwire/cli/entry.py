@@ -35,7 +35,8 @@ def run_with_streams(run: Callable[[list[str]], int], arguments: Sequence[str]) 
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # JSON is always UTF-8. Characters that the terminal cannot show must not end the run.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a real stream
+        if isinstance(stream, TextIOWrapper):  # a program that calls this function may have put another one there
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = _run(run, list(arguments))
         sys.stdout.flush()

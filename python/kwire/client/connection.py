@@ -19,7 +19,7 @@ from kwire._util.stream_callbacks import StreamCallbacks
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception
 from kwire.client.race import first_success
-from kwire.client.stream import ResolvedAddress, is_tls_error, open_stream, resolve, tls_failed
+from kwire.client.stream import ResolvedAddress, certificate_expiry, is_tls_error, open_stream, resolve, tls_failed
 from kwire.client.version_fallback import ClosedAtVersions, open_with_fallback
 from kwire.frame import MAX_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
@@ -335,13 +335,7 @@ class Connection:
     @property
     def certificate_expiry(self) -> float | None:
         """The end of the broker's verified certificate in seconds since 1970; None without TLS or verification."""
-        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert() if tls is not None else None
-        if not certificate:
-            return None
-        import ssl
-
-        return ssl.cert_time_to_seconds(certificate["notAfter"])
+        return None if self._transport is None else certificate_expiry(self._transport)
 
     def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:
         """Send a request and return a future of its response.

@@ -19,6 +19,7 @@ from kwire.client.race import first_success
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Any
 
@@ -185,3 +186,14 @@ def _describe(error: OSError) -> str:
     """Return the text of the operating system, which asyncio replaces with its own."""
     has_text = error.errno is not None and error.errno > 0 and not isinstance(error, socket.gaierror)
     return f"[Errno {error.errno}] {os.strerror(error.errno)}" if has_text and error.errno else str(error)
+
+
+def certificate_expiry(transport: asyncio.Transport) -> float | None:
+    """Return the end of the peer's verified certificate in seconds since 1970; None without TLS or verification."""
+    tls = transport.get_extra_info("ssl_object")
+    certificate = tls.getpeercert() if tls is not None else None
+    if not certificate:
+        return None
+    import ssl
+
+    return ssl.cert_time_to_seconds(certificate["notAfter"])

@@ -22,7 +22,7 @@ def refusal(item: str, partition: PartitionDescription, live: Collection[int], *
 
     Args:
         item: the subject of the error.
-        partition: the partition without the leader that is asked for.
+        partition: the partition, which does not have the requested leader.
         live: the ids of the live brokers.
         unclean: true if any live replica may become the leader; false if only the preferred one in sync may.
     """

@@ -165,7 +165,7 @@ ACCEPTED_ELSEWHERE = {
 GENERATED = """
 topics create {new} -p {number} -r {few}
 topics create {new} {new} -p {number} -r {few} --config {topic_config}
-topics create {new} --replica-assignment {placement}
+topics create {new} --replica-assignment {assignment}
 topics alter {topic} --partitions {number}
 topics alter {topic} {topic} --config {topic_config} --delete-config {topic_key}
 topics alter {topic} --replication-factor {few}
@@ -201,8 +201,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "partition": ("dry", "dry:0", "dry:1", "dry:99", "compacted", "compacted:0", "nosuch", "nosuch:0"),
     "number": ("1", "2", "3", "4", "5", "20"),
     "few": ("1", "1", "1", "2", "9", "32767"),
-    # Kafka 3.9 with ZooKeeper does not validate the brokers of a new topic in a dry run.
-    "placement": ("1", "1,1", "1:1", "1,1,1,1"),
     "assignment": ("1", "1,1", "1:1", "99", "1,99", "1,1,1,1", "1:99"),
     "topic_config": ("retention.ms=5", "retention.ms=many", "nosuch=1", "cleanup.policy=compact", "segment.ms=60000"),
     "topic_key": ("retention.ms", "segment.ms", "retention.m", "nosuch"),

@@ -70,7 +70,7 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     if not build.files("silver/group_offsets") and not build.files(f"gold/_{STATE}"):
         return None
     folded = build.computed_once(_fold(build, start, stop, as_of))
-    build.replace(TABLE, _by_minute(folded.where(f.col("output") == _SAMPLE)), start)
+    build.replace(TABLE, by_minute(folded.where(f.col("output") == _SAMPLE)), start)
     if as_of is not None:
         build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
     return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_states(build.silver("groups"))))
@@ -82,12 +82,32 @@ def _names(ddl: str) -> list[str]:
 
 def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame:
     commits = days.between(build.silver("group_offsets", start, stop), "at", start, stop)
-    ends = days.between(build.silver("log_ends", start, stop), "at", start, stop).withColumn(
-        "group", f.lit(None).cast("string")
+    ends = days.between(build.silver("log_ends", start, stop), "at", start, stop)
+    kept = build.state(STATE, start, _EVENTS) if start is not None and build.files(f"gold/_{STATE}") else None
+    return fold_offsets(commits, ends, kept, start, as_of)
+
+
+def fold_offsets(
+    commits: DataFrame,
+    ends: DataFrame,
+    kept: DataFrame | None = None,
+    start: datetime | None = None,
+    as_of: datetime | None = None,
+) -> DataFrame:
+    """Return samples, stalls, and kept events of all partitions, by `output`.
+
+    Args:
+        commits: rows of silver's `group_offsets`.
+        ends: rows of silver's `log_ends`.
+        kept: the events that the build before has kept; None without one.
+        start: the beginning of the window; None from the beginning of the history.
+        as_of: the time at which events are kept for the next build; None keeps none.
+    """
+    events = _events(commits, "committed_offset").unionByName(
+        _events(ends.withColumn("group", f.lit(None).cast("string")), "log_end")
     )
-    events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
-    if start is not None and build.files(f"gold/_{STATE}"):
-        events = events.unionByName(build.state(STATE, start, _EVENTS))
+    if kept is not None:
+        events = events.unionByName(kept)
     fold = _Fold(microseconds(start), microseconds(as_of))
 
     def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
@@ -160,7 +180,8 @@ def _kept_row(event: Event) -> dict[str, Any]:
     return {"output": _KEPT, "at_us": row.pop("at"), **row}
 
 
-def _by_minute(samples: DataFrame) -> DataFrame:
+def by_minute(samples: DataFrame) -> DataFrame:
+    """Return the rows of the table from samples, the last one of each minute."""
     minute = f.col("at_us") - f.col("at_us") % _MINUTE
     last = f.max_by(f.struct("offset", "log_end", "lag", "time_lag"), "at_us")
     grouped = samples.groupBy("cluster_id", minute.alias("minute"), "group", "topic", "partition")

@@ -29,6 +29,7 @@ from kwire_pipeline.store.record import (
     StoreChange,
     StoreProgress,
 )
+from kwire_pipeline.store.table_files import files_below
 from kwire_pipeline.store.table_log import TableLog
 from kwire_pipeline.store.table_version import blame, number_of, pinned_table
 
@@ -126,7 +127,7 @@ def check(store: PipelineStore) -> list[Finding]:
     for checked in check_tables(store, newest):
         findings += checked.findings
         findings += [Finding(checked.name, text) for text in checked.obstacles]
-    states = {path for path, _ in store.list_files(STATE)}
+    states = {path for path, _ in files_below(store.files, STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
 
@@ -335,7 +336,7 @@ def _lost_tables(store: PipelineStore, checks: list[TableCheck], *, execute: boo
     steps = []
     for checked in checks:
         if checked.table is None:
-            if store.list_files(checked.name):
+            if any(files_below(store.files, checked.name)):
                 text = f"{checked.name} has files and no log: restore {checked.name}/_delta_log from a backup"
                 raise CannotRepair(store.out, text)
             text = "is dropped" if checked.name.startswith("gold/") else "is created again without rows"
@@ -379,7 +380,7 @@ def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    paths = {path for path, _ in store.list_files(name)}
+    paths = {path for path, _ in files_below(store.files, name)}
 
     def fault(file: DataFile) -> str:
         path = f"{name}/{file.path}"
@@ -402,7 +403,7 @@ def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
 
 def _forget_states(store: PipelineStore, progress: StoreProgress) -> list[Finding]:
     """Remove states that do not exist from the progress of brokers."""
-    paths = {path for path, _ in store.list_files(STATE)} | {""}
+    paths = {path for path, _ in files_below(store.files, STATE)} | {""}
     steps = []
     reporters = dict(progress.reporters)
     for key, reporter in reporters.items():

@@ -41,6 +41,7 @@ from kwire_pipeline.store.errors import ConcurrentCommit, DamagedStore, MissingF
 from kwire_pipeline.store.ingests import Ingests, pins_of
 from kwire_pipeline.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number
 from kwire_pipeline.store.snapshot import Snapshot
+from kwire_pipeline.store.table_files import files_below
 from kwire_pipeline.store.table_log import APPLICATION
 from kwire_pipeline.store.table_version import number_of, pinned_table, rows_of
 from kwire_pipeline.tables import DATE
@@ -466,17 +467,6 @@ class PipelineStore:
 
     # Files
 
-    def list_files(self, *folders: str) -> list[tuple[str, datetime]]:
-        """Return the files below folders, with the times of their last changes."""
-        from pyarrow.fs import FileSelector, FileType
-
-        infos = [
-            info
-            for folder in folders
-            for info in self.files.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True))
-        ]
-        return [(info.path, info.mtime) for info in infos if info.type == FileType.File]
-
     def used_files(self) -> set[str]:
         """Return the records that are kept, and the states that they refer to."""
         used = set()
@@ -487,7 +477,9 @@ class PipelineStore:
 
     def _records(self) -> list[tuple[str, datetime]]:
         """Return the paths and times of all complete records: while HDFS writes one, a dot precedes its name."""
-        return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
+        return [
+            file for file in files_below(self.files, RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")
+        ]
 
     def _ingests(self) -> Ingests:
         return Ingests(self.location, self.files, self.open_table(INGESTS))

@@ -151,6 +151,7 @@ async def test_options_of_groups_of_brokers_are_refused_with_zookeeper(server: E
     before = await exported(zookeeper)
     for words in (
         ("--delete", "--all-groups"),
+        ("--list", "--bootstrap-server", "127.0.0.1:1"),
         ("--describe", "--group", "app", "--members"),
         ("--delete",),
         ("--describe",),

@@ -93,15 +93,21 @@ class KafkaBackend:
     # Topics
 
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
+        from kwire.client.admin.reassignment_checks import check_new_topics
         from kwire.messages.kafka.create_topics import CreateTopicsRequest
 
+        refused = await check_new_topics(AdminSession(self._router, self), topics)
+        accepted = {name: topic for name, topic in topics.items() if name not in refused}
+        if not accepted:
+            return Outcomes(refused)
         request = CreateTopicsRequest(
-            topics=tuple(_creatable(name, topic) for name, topic in topics.items()),
+            topics=tuple(_creatable(name, topic) for name, topic in accepted.items()),
             timeout_ms=self._timeout_ms,
             validate_only=validate_only,
         )
         answer = await self._router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
-        return answer.outcomes(((topic.name, topic) for topic in answer.response.topics), topics)
+        outcomes = answer.outcomes(((topic.name, topic) for topic in answer.response.topics), accepted)
+        return Outcomes({**outcomes, **refused}, outcomes.attempts) if refused else outcomes
 
     async def delete_topics(self, names: tuple[str, ...], *, validate_only: bool = False) -> Outcomes:
         if validate_only:

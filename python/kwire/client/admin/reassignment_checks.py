@@ -1,13 +1,15 @@
-"""Checks of reassignments: Kafka has no field to validate one without starting it, so dry runs check the targets here.
+"""Checks of replicas that brokers lack: dry runs of reassignments, and new topics of clusters with ZooKeeper.
+
+Kafka has no field to validate a reassignment without starting it. With ZooKeeper, it also creates topics on brokers
+that never existed: they have no leader, or the request waits for one until its time is over.
 
 The rules are those of ReplicationControlManager of Kafka 4 (KIP-455): replicas are registered brokers, each named once,
-and there is at least one of them.
+and there is at least one of them. KafkaController, with ZooKeeper, wants live brokers.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quorum import registered_brokers
@@ -19,67 +21,131 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession, Targets
+    from kwire.client.admin.topic_changes import NewTopic
 
-__all__ = ["check_cancellations", "check_targets"]
+__all__ = ["check_cancellations", "check_new_topics", "check_targets"]
+
+
+class PossibleReplicas(NamedTuple):
+    """Brokers that can be replicas.
+
+    Attributes:
+        brokers: their ids: registered ones, or live ones before Kafka 4.0.
+        has_zookeeper: true if the controller keeps them in ZooKeeper, whose errors have other words.
+    """
+
+    brokers: frozenset[int]
+    has_zookeeper: bool
 
 
 async def check_targets(admin: AdminSession, targets: Targets) -> Outcomes:
     """Return the error that the reassignment of each partition would have, by partition such as `orders-3`."""
     described = await admin.backend.describe_topics(tuple(targets), configs=False)
-    brokers = await _possible_replicas(admin)
-    return Outcomes(
-        {
-            f"{name}-{index}": _partition_error(described.get(name), name, index)
-            or _target_error(f"{name}-{index}", replicas, brokers)
-            for name, partitions in targets.items()
-            for index, replicas in partitions.items()
-        }
-    )
+    possible = await _possible_replicas(admin)
+    outcomes: dict[str, AdminError | None] = {}
+    for name, partitions in targets.items():
+        for index, replicas in partitions.items():
+            item, current = f"{name}-{index}", _replicas(described.get(name), index)
+            if current is None:
+                outcomes[item] = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, item)
+                continue
+            text = (_problem_with_zookeeper if possible.has_zookeeper else _problem)(
+                replicas, current, possible.brokers
+            )
+            outcomes[item] = (
+                None if text is None else AdminError.of_kafka(ErrorCode.INVALID_REPLICA_ASSIGNMENT, item, text)
+            )
+    return Outcomes(outcomes)
 
 
-async def _possible_replicas(admin: AdminSession) -> set[int]:
-    """Return the brokers that can be replicas: registered ones, and with ZooKeeper or before Kafka 4.0 live ones."""
-    with suppress(NoCommonVersion):
+async def _possible_replicas(admin: AdminSession) -> PossibleReplicas:
+    has_zookeeper = False
+    try:
         registered = await registered_brokers(admin)
-        if registered is not None:
-            return {*registered}
-    return {broker.id for broker in (await admin.router.describe_cluster()).brokers}
+    except NoCommonVersion:
+        registered, has_zookeeper = None, True
+    if registered is not None:
+        return PossibleReplicas(frozenset(registered), has_zookeeper)
+    live = (await admin.router.describe_cluster()).brokers
+    return PossibleReplicas(frozenset(broker.id for broker in live), has_zookeeper)
+
+
+async def check_new_topics(admin: AdminSession, topics: Mapping[str, NewTopic]) -> dict[str, AdminError]:
+    """Return the errors of new topics that name a broker which does not run, on clusters that do not check it."""
+    assigned = {name: topic.assignment for name, topic in topics.items() if topic.assignment}
+    if not assigned:
+        return {}
+    possible = await _possible_replicas(admin)
+    if not possible.has_zookeeper:
+        return {}
+    return {
+        name: AdminError.of_kafka(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            name,
+            f"The manual partition assignment includes broker {dead}, which does not run.",
+        )
+        for name, assignment in assigned.items()
+        if (
+            dead := next(
+                (broker for ids in assignment.values() for broker in ids if broker not in possible.brokers), None
+            )
+        )
+        is not None
+    }
 
 
 async def check_cancellations(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
     """Return the error that the cancellation of each partition would have."""
     described = await admin.backend.describe_topics(tuple(partitions), configs=False)
     moving = {status.topic: status.partitions for status in await admin.backend.list_reassignments(None)}
-    return Outcomes(
-        {
-            f"{name}-{index}": _partition_error(described.get(name), name, index)
-            or (
-                None
-                if index in moving.get(name, {})
-                else AdminError.of_kafka(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{name}-{index}")
-            )
-            for name, indexes in partitions.items()
-            for index in indexes
-        }
-    )
+    outcomes: dict[str, AdminError | None] = {}
+    for name, indexes in partitions.items():
+        for index in indexes:
+            item, code = f"{name}-{index}", None
+            if _replicas(described.get(name), index) is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif index not in moving.get(name, {}):
+                code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+            outcomes[item] = None if code is None else AdminError.of_kafka(code, item)
+    return Outcomes(outcomes)
 
 
-def _partition_error(topic: TopicDescription | AdminError | None, name: str, index: int) -> AdminError | None:
-    if not isinstance(topic, TopicDescription) or index not in {one.partition for one in topic.partitions}:
-        return AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name}-{index}")
-    return None
+def _replicas(topic: TopicDescription | AdminError | None, index: int) -> Sequence[int] | None:
+    """Return the replicas of a partition; None if it does not exist."""
+    if not isinstance(topic, TopicDescription):
+        return None
+    return next((partition.replicas for partition in topic.partitions if partition.partition == index), None)
 
 
-def _target_error(item: str, replicas: Sequence[int], brokers: Collection[int]) -> AdminError | None:
+def _problem(replicas: Sequence[int], current: Sequence[int], brokers: Collection[int]) -> str | None:
     """Return why the replicas of a partition are invalid, in the words of Kafka 4; None if they are valid."""
+    del current
     unknown = next((broker for broker in replicas if broker not in brokers), None)
     repeated = next((broker for broker in replicas if list(replicas).count(broker) > 1), None)
     if not replicas:
-        text = "The manual partition assignment includes an empty replica list."
-    elif repeated is not None:
-        text = f"The manual partition assignment includes the broker {repeated} more than once."
-    elif unknown is not None:
-        text = f"The manual partition assignment includes broker {unknown}, but no such broker is registered."
-    else:
-        return None
-    return AdminError.of_kafka(ErrorCode.INVALID_REPLICA_ASSIGNMENT, item, text)
+        return "The manual partition assignment includes an empty replica list."
+    if repeated is not None:
+        return f"The manual partition assignment includes the broker {repeated} more than once."
+    if unknown is not None:
+        return f"The manual partition assignment includes broker {unknown}, but no such broker is registered."
+    return None
+
+
+def _problem_with_zookeeper(replicas: Sequence[int], current: Sequence[int], brokers: Collection[int]) -> str | None:
+    """Return the same in the words of KafkaController of Kafka 3.9, which allows dead brokers that are replicas now."""
+    added = [broker for broker in replicas if broker not in current]
+    if not replicas:
+        return "Empty replica list specified in partition reassignment."
+    if len({*replicas}) < len(replicas):
+        return f"Duplicate replica ids in partition reassignment replica list: {_buffer(replicas)}"
+    if min(replicas) < 0:
+        return f"Invalid broker id in replica list: {_buffer(replicas)}"
+    if not set(brokers).issuperset(added):
+        live = f"live broker list: Set({', '.join(map(str, sorted(brokers)))})"
+        return f"Replica assignment has brokers that are not alive. Replica list: {_buffer(added)}, {live}"
+    return None
+
+
+def _buffer(replicas: Sequence[int]) -> str:
+    """Return a list as Scala shows it."""
+    return f"ArrayBuffer({', '.join(map(str, replicas))})"
