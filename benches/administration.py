@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,13 +25,13 @@ import confluent_kafka
 import confluent_kafka.admin
 
 from benches.figure import Figure
-from benches.program import print_figures
+from benches.program import fake_cluster, print_figures
 from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic, TopicDescription, TopicPartition
 from kwire.testing.kafka import Kafka39
 from kwire.testing.kafka.jars import jars, jars_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SECONDS = 120
 TOOLS = Path(__file__).parent / "kafka-tools.xml"
@@ -81,7 +80,8 @@ def run(quick: bool) -> list[Figure]:
 
 
 def describe_all_topics(size: Size) -> Figure:
-    with fake_cluster(size) as bootstrap, BlockingAdminClient(bootstrap) as admin:
+    served = fake_cluster(FAKE_CLUSTER, size.described_topics, size.described_partitions)
+    with served as bootstrap, BlockingAdminClient(bootstrap) as admin:
         theirs = confluent_kafka.admin.AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         names = confluent_kafka.TopicCollection(admin.list_topics())
 
@@ -129,16 +129,6 @@ def check_descriptions(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     }
     if found != expected:
         sys.exit("kwire and confluent-kafka describe different topics")
-
-
-@contextmanager
-def fake_cluster(size: Size) -> Iterator[str]:
-    """Run a fake cluster in another process, and return its bootstrap servers."""
-    command = [sys.executable, "-c", FAKE_CLUSTER, str(size.described_topics), str(size.described_partitions)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.communicate()  # the end of its input ends it
 
 
 # Times of processes

@@ -13,19 +13,16 @@ less than it does for elapsed time.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from contextlib import contextmanager
 from random import Random
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benches.figure import Figure
 from benches.imports import interpreter
-from benches.program import print_figures
+from benches.program import fake_cluster, print_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 FAKE_CLUSTER = """\
 import sys
@@ -64,18 +61,6 @@ OUR_CLIENT = "from kwire.client.admin import AdminClient"
 CONFLUENT_CLIENT = "from confluent_kafka.admin import AdminClient"
 
 
-@contextmanager
-def fake_cluster(topics: int) -> Iterator[str]:
-    """Run a fake cluster in another process, and return its bootstrap servers."""
-    arguments = [sys.executable, "-c", FAKE_CLUSTER, str(topics)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.communicate()  # the end of its input ends it
-
-
 def in_turns(programs: Mapping[str, str], rounds: int) -> dict[str, float]:
     """Return the median CPU time of each program in milliseconds."""
     random = Random(1)
@@ -93,7 +78,7 @@ def run(quick: bool) -> list[Figure]:
     rounds = 5 if quick else 15
     figures = []
     for topics in (10, 5_000):
-        with fake_cluster(topics) as bootstrap:
+        with fake_cluster(FAKE_CLUSTER, topics) as bootstrap:
             programs = {
                 "plain socket": PLAIN_SOCKET.format(bootstrap=bootstrap),
                 "topics list": COMMAND.format(bootstrap=bootstrap, words=["topics", "list"]),

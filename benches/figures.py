@@ -28,7 +28,6 @@ TOPICS = (
     "columns",
     "record_batches",
     "polling",
-    "gold_clusters",
     "gold_small",
     "node",
     "administration",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from benches.figure import Figure
 
@@ -26,6 +27,18 @@ def print_figures(run: Callable[[bool], Iterable[Figure]], name: str, descriptio
     parser.add_argument("--quick", action="store_true", help=quick)
     for figure in run(parser.parse_args().quick):
         print(figure)
+
+
+@contextmanager
+def fake_cluster(program: str, *numbers: int) -> Iterator[str]:
+    """Run a program that prints the bootstrap servers of its cluster and ends with its input, and return them."""
+    command = [sys.executable, "-c", program, *map(str, numbers)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.communicate()
 
 
 class ServedCluster:
