@@ -167,3 +167,39 @@ def test_docstrings_do_not_ask() -> None:
         for question in questions(path)
     ]
     assert asking == []
+
+
+NOUNS = (
+    "accounts ACLs attempts batches brokers changes clusters columns commits configs connections consumers differences "
+    "elections entries errors events features files frames groups incidents lines members messages moves nodes offsets "
+    "others partitions permissions places polls problems quotas records replicas requests rows sections segments "
+    "servers settings snapshots tables topics transactions users versions voters"
+)
+PLURAL = re.compile(rf" (?:(?:bad|changed|late|live|missing|more|other) )?(?:{NOUNS.replace(' ', '|')})\b")
+NOT_ONE = (
+    r"(?:[A-Z_]+|kind|title|limit|limits)\b|.* if |len\((?:ids|lags|lines|longest)\b|created|total|placement.factors"
+    r"|partitions$|', '.join"
+)
+"""Limits, words, and numbers that are larger than 1 at their place."""
+
+
+def plurals(path: Path) -> Iterator[str]:
+    """Yield where an f-string puts a number before a noun in the plural. In `1 of 1 partitions` it is right."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for before, value, after in zip([None, *node.values], node.values, node.values[1:], strict=False):
+            if not (isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant)):
+                continue
+            total = isinstance(before, ast.Constant) and re.search(
+                r"\b(?:of|than|most|all|All)(?: the topic's)? $", str(before.value)
+            )
+            expression = ast.unparse(value.value)
+            if not total and PLURAL.match(str(after.value)) and not re.match(NOT_ONE, expression):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {{{expression}}}{str(after.value)[:20]}"
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    """`counted` writes `1 partition`, not `1 partitions`. Scripts print the texts of Kafka."""
+    sources = [*(ROOT / "python" / "kwire").rglob("*.py"), *ROOT.glob("kwire-*/src/**/*.py")]
+    assert [text for path in sorted(sources) if "compat" not in path.parts for text in plurals(path)] == []

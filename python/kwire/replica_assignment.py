@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -63,7 +64,7 @@ def assign_replicas(
     if partitions < 1:
         raise ImpossibleAssignment(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
     if not 1 <= replication_factor <= len(racks):
-        reason = f"invalid replication factor {replication_factor}: there are {len(racks)} live brokers"
+        reason = f"invalid replication factor {replication_factor} for {counted(len(racks), 'live broker')}"
         raise ImpossibleAssignment(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     known_racks = {broker: rack for broker, rack in racks.items() if rack is not None}
     rack_aware = len(known_racks) == len(racks)

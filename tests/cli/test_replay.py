@@ -66,7 +66,7 @@ def test_window_knows_the_state_before_it(folder: Path) -> None:
 
     assert len(lines) == 7
     assert lines[0] == "2026-11-21 14:00:02.000  broker 1  topic-1-0: leader moved from 2 to 3"
-    assert lines[-1] == "1 polls: 1 full, 0 unchanged, 0 failed"
+    assert lines[-1] == "1 poll: 1 full, 0 unchanged, 0 failed"
 
 
 def test_json_output_has_a_line_for_each_event(folder: Path) -> None:

@@ -283,7 +283,7 @@ def test_resource_missing_or_failed_in_one_response_has_no_events() -> None:
         (TopicRemoved("t", None), "topic t removed"),
         (TopicRecreated("t", ID, OTHER_ID, 3), "topic t recreated with 3 partitions"),
         (PartitionsAdded("t", (1, 2)), "topic t: 2 partitions added"),
-        (PartitionsMissing("t", (1,), 5), "topic t: 1 partitions are missing (error 5)"),
+        (PartitionsMissing("t", (1,), 5), "topic t: 1 partition missing (error 5)"),
         (LeaderMoved("t", 0, 1, 2, 3, 4), "t-0: leader moved from 1 to 2"),
         (LeaderLost("t", 0, 1, 3, electing=True), "t-0: leader 1 lost, electing"),
         (LeaderReelected("t", 0, 1, 3, 4), "t-0: leader 1 reelected (epoch 3 to 4)"),

@@ -40,7 +40,7 @@ def test_page_shows_the_cluster_and_follows_changes(page: Page, server: ServerPr
     expect(page.locator("#brokers .rack").first).to_be_visible()
 
     cluster.create_topic("<b>new</b>", 1)  # a name that Kafka would refuse, to see that it is shown as text
-    expect(page.locator("#changes")).to_contain_text("topic <b>new</b> added with 1 partitions")
+    expect(page.locator("#changes")).to_contain_text("topic <b>new</b> added with 1 partition")
     expect(page.locator("#topics-count")).to_have_text("3")
     page.locator("#topics-filter").fill("ORD")
     expect(page.locator("#topics tbody tr")).to_have_text(["orders23"])

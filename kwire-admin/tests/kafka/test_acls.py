@@ -61,7 +61,7 @@ def test_command_adds_lists_and_deletes_acls(
     assert [row["status"] for row in operator.json(*add, "--dry-run")] == ["exists", "exists"]
     assert [row["name"] for row in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
     partial = alice.run("cluster", "health")
-    assert (partial.code, "only the 1 topics that this user may describe are checked" in partial.err) == (0, True)
+    assert (partial.code, "only the 1 topic that this user may describe are checked" in partial.err) == (0, True)
     for noun in (("topics", "describe", "--only", "under-replicated"), ("transactions", "find-hanging")):
         assert "that this user may describe are checked" in alice.run(*noun).err, noun
 
@@ -82,7 +82,7 @@ def test_command_adds_lists_and_deletes_acls(
     assert operator.json(*bob, "--dry-run") == [{**denied, "status": "would be deleted"}]
     unconfirmed = operator.run(*bob)
     assert unconfirmed.code == 2
-    assert "Delete 1 ACLs (DENY ALL on PREFIXED TOPIC acl- for User:bob from *)? Confirm with --yes" in unconfirmed.err
+    assert "Delete 1 ACL (DENY ALL on PREFIXED TOPIC acl- for User:bob from *)? Confirm with --yes" in unconfirmed.err
     assert operator.json(*bob, "--yes") == [{**denied, "status": "deleted"}]
     assert operator.json("acls", "list") == [*reversed(expected)]
     operator.json("acls", "delete", "--all", "--yes")

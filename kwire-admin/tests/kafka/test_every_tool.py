@@ -81,7 +81,7 @@ EXAMPLES = {
     "export-zk-offsets": Example(f"{ZOOKEEPER} --group {GROUP}", f"/consumers/{GROUP}/offsets/every-tool/0:5"),
     "features": Example("--bootstrap-server {target} describe", "Feature: metadata.version SupportedMinVersion: "),
     "get-offset-shell": Example("--broker-list {kafka} --topic every-tool", "every-tool:0:20"),
-    "import-zk-offsets": Example(f"{ZOOKEEPER} --input-file {{folder}}/offsets.txt", "1 offsets written to ZooKeeper"),
+    "import-zk-offsets": Example(f"{ZOOKEEPER} --input-file {{folder}}/offsets.txt", "1 offset written to ZooKeeper"),
     "jmx-tool": Example(
         "--jmx-url {jolokia} --object-name java.lang:type=Memory --attributes Verbose --one-time",
         "TIME,False",
@@ -103,7 +103,7 @@ EXAMPLES = {
         "20 records copied from every-tool to every-WAY",
     ),
     "replica-verification-tool": Example(
-        "--broker-list {kafka} --topic-white-list every-tool", "1 partitions, 20 records compared on 1 replicas"
+        "--broker-list {kafka} --topic-white-list every-tool", "1 partition, 20 records compared on 1 replica"
     ),
     "shutdown-broker": Example("--zookeeper {nodes} --broker 2", "shutdown status: complete"),
     "simple-consumer-shell": Example(

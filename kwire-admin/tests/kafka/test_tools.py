@@ -135,7 +135,7 @@ async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44
         made.raise_first()
     clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap)
     mirror = ("mirror-maker", *clusters, "--whitelist", topic, "--group", topic, "--until-caught-up")
-    assert await output(*mirror) == ["copying 2 partitions of 1 topics", "300 records copied"]
+    assert await output(*mirror) == ["copying 2 partitions of 1 topic", "300 records copied"]
     shown = ("--broker-list", kafka44.bootstrap, "--topic", topic, "--no-wait-at-logend")
     assert await output("simple-consumer-shell", *shown) == VALUES
 
@@ -222,7 +222,7 @@ async def test_killed_mirror_maker_loses_no_record(kafka39: Kafka39, kafka44: Ka
             await RecordSender(admin).send({partition: records.encode(batch)})
     clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap, "--include", topic, "--group", topic)
     with Running("tools", "run", "mirror-maker", *clusters, "--commit-interval", "0.01") as running:
-        assert running.stdout.readline().startswith(b"copying 1 partitions")
+        assert running.stdout.readline().startswith(b"copying 1 partition")
         assert b"records copied, progress committed" in running.stdout.readline()
     assert (await run("mirror-maker", *clusters, "--until-caught-up")).error is None
     found: list[bytes | None] = []

@@ -94,7 +94,7 @@ async def test_broker_is_relieved_and_replicas_are_compared(pair: Kafka39) -> No
     await output(*create, "relieved", "--replica-assignment", "2:1")
     await fill(pair, "verified", 50)
     verify = ("replica-verification-tool", "--broker-list", pair.bootstrap, "--topic-white-list", "verified")
-    assert await output(*verify) == ["1 partitions, 50 records compared on 2 replicas, 0 differences"]
+    assert await output(*verify) == ["1 partition, 50 records compared on 2 replicas, 0 differences"]
 
     assert await output("shutdown-broker", *zookeeper, "--broker", "2") == ["shutdown status: complete"]
 
@@ -120,7 +120,7 @@ async def test_broker_is_relieved_and_replicas_are_compared(pair: Kafka39) -> No
     assert (differing.exit_status, differing.error) == (1, "replica-verification-tool: replicas differ in 1 places")
     assert differing.output.splitlines() == [
         "verified-0: offset 7 differs between brokers 1 and 2",
-        "1 partitions, 50 records compared on 2 replicas, 1 differences",
+        "1 partition, 50 records compared on 2 replicas, 1 difference",
     ]
     nothing = await run(*verify[:-1], "nosuch")
     assert nothing.error == "replica-verification-tool: no topic matches the expression"

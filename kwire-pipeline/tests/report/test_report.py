@@ -263,7 +263,7 @@ def test_unfair_share_of_leaders_is_noted(tmp_path: Path) -> None:
 
     assert found.details[-1] == (
         "Worth a look: broker 1 leads 9 partitions, its fair share is 5; "
-        "1 partitions (10 %) are not led by their preferred replica."
+        "1 partition (10 %) is not led by the preferred replica."
     )
 
 

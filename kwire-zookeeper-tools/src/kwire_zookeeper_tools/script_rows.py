@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.readable import counted
 from kwire_admin.compat.options import OptionValues, ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import COMMAND_CONFIG, LAST_WITH_ZOOKEEPER, ScriptFailed, ScriptRun
 from kwire_admin.operations.declaration import ANYWHERE, Need, Operation, ToolFailed
@@ -193,7 +194,7 @@ async def _count_added(run: ToolRun, values: OptionValues) -> bool:
     if added < 1:
         raise InvalidArgument(f"--partition: expected at least 1, found {added}")
     if assigned and len(assigned) != added:
-        raise InvalidArgument(f"the assignment has {len(assigned)} partitions, expected {added}")
+        raise InvalidArgument(f"the assignment has {counted(len(assigned), 'partition')}, expected {added}")
     topic = (await existing_topics(await run.admin(), [name]))[name]
     values.replace("partitions", [str(len(topic.partitions) + added)])
     if assigned:

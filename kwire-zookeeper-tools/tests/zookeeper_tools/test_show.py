@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONTROLLER = {"version": 1, "brokerid": 1, "timestamp": "1700000000000"}
-BROKERS = {f"/brokers/ids/{number}": b"{}" for number in (1, 2)}
+BROKERS = {f"/brokers/ids/{number}": {"version": 1, "host": "h", "port": 9092, "jmx_port": -1} for number in (1, 2)}
 
 
 def topic(adding: list[int], replicas: list[int], **fields: Any) -> dict[str, Any]:
@@ -71,6 +71,30 @@ async def test_mark_without_its_topic_is_explained() -> None:
     rows = await shown({"/brokers/topics": b"", "/admin/delete_topics/gone": b""})
 
     assert rows == {"topic gone is marked for deletion": "the topic does not exist: the controller removes the mark"}
+
+
+async def test_broker_whose_registration_is_malformed_is_not_live() -> None:
+    """The example of the wiki page, with commas in place of colons, and a controller that has been elected once."""
+    page = b'{"version":2,"host","localhost","port",9092}'
+    session = MemoryZooKeeper().session()
+    for path in ("/brokers", "/brokers/ids"):
+        await session.create(path, b"")
+    await session.create("/controller_epoch", b"1")
+    await session.create("/brokers/ids/7", page)
+
+    rows = {row.path: row async for row in _rows(session)}
+
+    await session.close()
+    assert rows["/controller_epoch"].meaning == "1 election of a controller"
+    assert rows["/brokers/ids"].meaning == "live brokers: none"
+    assert rows["/brokers/ids/7"].meaning == "the controller cannot read this znode"
+    assert "invalid JSON" in (rows["/brokers/ids/7"].blocked_by or "")
+
+
+async def test_malformed_features_are_a_row() -> None:
+    rows = await shown({"/features": b'{"version": 1, "status": "on"}', "/brokers/topics": b""})
+
+    assert list(rows) == ["the controller cannot read this znode"]
 
 
 async def test_what_the_controller_cannot_read_is_a_row() -> None:

@@ -41,10 +41,12 @@ def duration_text(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun in the singular or the plural, such as `1 partition` or `0 batches`."""
+    """Return a number with its noun in the singular or the plural, such as `1 partition` or `1,200 batches`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+    if noun.endswith("y"):  # entry, query: no noun of kwire has a vowel before it
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
 def bar(share: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire._util.folder_lock import FolderInUse
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class CaptureWriteError(CaptureError, OSError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.rows} rows not written: {self.reason}"
+        return f"{self.path}: {counted(self.rows, 'row')} not written: {self.reason}"
 
 
 class SegmentRollError(CaptureError, OSError):

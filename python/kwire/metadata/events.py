@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
+
 if TYPE_CHECKING:
     from uuid import UUID
 
@@ -97,7 +99,7 @@ class TopicAdded(MetadataEvent):
     partitions: int
 
     def __str__(self) -> str:
-        return f"topic {self.topic} added with {self.partitions} partitions"
+        return f"topic {self.topic} added with {counted(self.partitions, 'partition')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class TopicRecreated(MetadataEvent):
     partitions: int
 
     def __str__(self) -> str:
-        return f"topic {self.topic} recreated with {self.partitions} partitions"
+        return f"topic {self.topic} recreated with {counted(self.partitions, 'partition')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class PartitionsAdded(MetadataEvent):
     partitions: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"topic {self.topic}: {len(self.partitions)} partitions added"
+        return f"topic {self.topic}: {counted(len(self.partitions), 'partition')} added"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class PartitionsMissing(MetadataEvent):
     error_code: int
 
     def __str__(self) -> str:
-        return f"topic {self.topic}: {len(self.partitions)} partitions are missing (error {self.error_code})"
+        return f"topic {self.topic}: {counted(len(self.partitions), 'partition')} missing (error {self.error_code})"
 
 
 @dataclass(frozen=True, slots=True)

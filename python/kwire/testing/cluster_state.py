@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire._util.readable import counted
 from kwire.messages.kafka.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -268,7 +269,7 @@ def assign_replicas(brokers: Sequence[int], partitions: int, factor: int, *, fir
     if partitions < 1:
         raise ValueError(f"partitions={partitions}: expected at least 1")
     if not 1 <= factor <= count:
-        raise ValueError(f"replication factor {factor} with {count} brokers: expected 1 to {count}")
+        raise ValueError(f"replication factor {factor} with {counted(count, 'broker')}: expected 1 to {count}")
     assignment = []
     for partition in range(first, first + partitions):
         shift = partition // count

@@ -43,7 +43,7 @@ def _sentences(plan: Plan, course: Course | None, rate: int | None) -> Iterator[
 
 def _proof_sentence(proof: Proof) -> str:
     def amount(value: int) -> str:
-        return size_text(value) if proof.measure == "bytes" else f"{value} replicas"
+        return size_text(value) if proof.measure == "bytes" else counted(value, "replica")
 
     if proof.is_optimal:
         return f"Optimal: no plan for these goals moves fewer than {amount(proof.bound)}."

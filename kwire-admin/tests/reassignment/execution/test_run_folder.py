@@ -38,7 +38,7 @@ def test_every_event_is_in_the_journal_the_audit_and_a_note(tmp_path: Path) -> N
     with create(tmp_path, notes) as run:
         run.record(EventKind.BATCH_STARTED, batch=0)
         assert read_run(run.path).batch == 0
-    assert notes == ["started 1 moves in 1 batches at 1000 bytes a second", "started batch 1"]
+    assert notes == ["started 1 move in 1 batch at 1000 bytes a second", "started batch 1"]
     audit = (tmp_path / AUDIT).read_text(encoding="utf-8").splitlines()
     assert [line.endswith(note) for line, note in zip(audit, notes, strict=True)] == [True, True]
     assert (run.path / PLAN).read_text(encoding="utf-8") == "{}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire._util.child_process import is_running
+from kwire._util.readable import counted
 from kwire._util.ready_file import prepare, remove, write_atomically
 from kwire.terminal.options import ready_file_option, require
 from kwire_cluster.commands.node import parse_assignment
@@ -129,7 +130,7 @@ def up(
             except OSError as error:
                 raise click.BadParameter(f"{error}.", param_hint="--ready-file") from None
             stack.callback(remove, ready_file)
-        _start(local, f"{'ZooKeeper and ' if zookeeper is None else ''}{nodes} nodes")
+        _start(local, f"{'ZooKeeper and ' if zookeeper is None else ''}{counted(nodes, 'node')}")
         if ready_file is not None:
             write_atomically(ready_file, local.addresses())
         status = _wait(local, stop, ready_file, keeps_data=data is not None)

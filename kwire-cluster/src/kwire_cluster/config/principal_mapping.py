@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._kwire import Pattern
+from kwire._util.readable import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +65,9 @@ def _rule(pattern: str, replacement: str, case: str) -> PrincipalRule:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     groups = {int(number) for number in _GROUP.findall(replacement)}
     if groups and max(groups) > compiled.groups:
-        raise ValueError(f"{replacement!r} has group {max(groups)}: {pattern!r} has {compiled.groups} groups")
+        raise ValueError(
+            f"{replacement!r} has group {max(groups)}: {pattern!r} has {counted(compiled.groups, 'group')}"
+        )
     return PrincipalRule(compiled, replacement, case)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.zookeeper.json_object import intern_ids
@@ -105,7 +106,7 @@ def _check_replicas(partition: int, replicas: tuple[int, ...]) -> None:
 def _check_factor(assigned: Mapping[int, tuple[int, ...]], replication_factor: int) -> None:
     for partition, replicas in assigned.items():
         if len(replicas) != replication_factor:
-            raise _error(partition, f"has {len(replicas)} replicas, expected {replication_factor}")
+            raise _error(partition, f"has {counted(len(replicas), 'replica')}, expected {replication_factor}")
 
 
 def _error(partition: int, reason: str) -> CommandError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _brokers(by_partition: Mapping[int, Sequence[int]], partitions: Sequence[int
     listed = [index for index in partitions if index in by_partition]
     texts = [f"{index}: {','.join(map(str, by_partition[index]))}" for index in islice(listed, MAX_LISTED)]
     if len(listed) > MAX_LISTED:
-        texts.append(f"and {len(listed) - MAX_LISTED} more partitions")
+        texts.append(f"and {counted(len(listed) - MAX_LISTED, 'more partition')}")
     return _bounded("; ".join(texts)) if texts else None
 
 

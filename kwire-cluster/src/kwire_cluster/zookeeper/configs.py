@@ -46,10 +46,17 @@ _ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
 
 @dataclass(frozen=True, slots=True)
 class EntityConfig:
-    """`/config/<type>/<name>`: configs of a topic, client, user, broker, or IP address. Values are strings."""
+    """`/config/<type>/<name>`: configs of a topic, client, user, broker, or IP address.
+
+    Attributes:
+        config: the values by name, all strings.
+        unknown: other keys of the object.
+        warnings: the reason why other data count as empty configs. Not written and not compared.
+    """
 
     config: Mapping[str, str] = field(default_factory=dict)
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
+    warnings: tuple[ZnodeError, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "config", freeze(self.config))
@@ -74,15 +81,17 @@ class EntityConfig:
         """Decode the data, or raise ZnodeError for a value that is not a string. Data without configs are empty."""
         try:
             values = decode_json(data, path)
-        except ZnodeError:
-            return cls()
+        except ZnodeError as error:
+            return cls(warnings=(error,) if data else ())
         if not isinstance(values, dict):
-            return cls()
+            return cls(warnings=(ZnodeError(path, "", "not an object: read as no configs"),))
         document = JsonObject(values, path)
         document.ignore("version")
-        config = document.string_map("config") if isinstance(values.get("config"), dict) else {}
+        has_configs = isinstance(values.get("config"), dict)
+        config = document.string_map("config") if has_configs else {}
         document.ignore("config")
-        return cls(config, document.unknown())
+        warnings = () if has_configs else (ZnodeError(path, "config", "not an object: read as no configs"),)
+        return cls(config, document.unknown(), warnings)
 
 
 def notification_format(release: tuple[int, ...]) -> NotificationFormat:

@@ -37,7 +37,7 @@ def test_subject_that_no_rule_matches_has_no_name() -> None:
         ("", "expected at least one rule"),
         ("RULE:^CN=(.*)$", r"expected DEFAULT or RULE:pattern/replacement/\[LU\], found 'RULE:"),
         ("DEFAULT,RULE:(/x/", "is not a regular expression"),
-        ("RULE:^CN=(.*)$/$2/", r"has group 2: '\^CN=\(\.\*\)\$' has 1 groups"),
+        ("RULE:^CN=(.*)$/$2/", r"has group 2: '\^CN=\(\.\*\)\$' has 1 group"),
     ],
 )
 def test_invalid_rules_are_explained(text: str, reason: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.readable import counted
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.colors import Choice, paint_for
 from kwire.terminal.options import color_option, command_config_option, gathered, output_option, require
@@ -259,7 +260,7 @@ def optimize(out: str) -> int:
     store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
-    print_result("optimize", f"{maintenance.optimize(store):,} files fewer")
+    print_result("optimize", f"{counted(maintenance.optimize(store), 'file')} fewer")
     return 0
 
 
@@ -274,7 +275,7 @@ def vacuum(out: str, keep: timedelta) -> int:
     store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
-    print_result("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
+    print_result("vacuum", f"{counted(maintenance.vacuum(store, keep), 'file')} deleted")
     return 0
 
 
@@ -286,7 +287,7 @@ def expire(out: str, keep: timedelta) -> int:
     store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
-    print_result("expire", f"{maintenance.expire(store, keep):,} files removed")
+    print_result("expire", f"{counted(maintenance.expire(store, keep), 'file')} removed")
     return 0
 
 
@@ -402,7 +403,7 @@ def register(out: str, schema: str, execute: bool) -> int:
     with spark_session() as spark:
         for statement in statements:
             spark.sql(statement)
-    print_result("register", f"{len(statements):,} statements in {schema}")
+    print_result("register", f"{counted(len(statements), 'statement')} in {schema}")
     return 0
 
 
@@ -434,5 +435,5 @@ def _print_sinks(out: str) -> None:
         print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
         for letter in ledger.dead_letters:
             incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
-            attempts = f"after {letter.attempts:,} attempts"
+            attempts = f"after {counted(letter.attempts, 'attempt')}"
             print_result("  dead letter", f"{letter.at} {incident}: {letter.reason!r} {attempts}")

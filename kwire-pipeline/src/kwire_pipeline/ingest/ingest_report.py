@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kwire._util.readable import counted
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
 SHOWN = 10
@@ -61,7 +62,7 @@ class IngestReport:
         counts = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
         bad = self.rows.get("bad_frames", 0)
         return (
-            f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
+            f"{', '.join(counts) or 'nothing new'} rows; {counted(bad, 'bad frame')}, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
             + "".join(f"\n  damaged: {reason}" for reason in self.damaged)
             + "".join(f"\n  missing: {rows}" for rows in self.missing)

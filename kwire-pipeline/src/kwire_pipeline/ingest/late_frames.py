@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.readable import counted
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.rows import SCHEMA, to_rows
 from kwire_pipeline.in_process import f
@@ -237,7 +238,9 @@ class LateFrames:
             if (cluster, broker_id) in incomplete:
                 refused += count
                 reason = incomplete[cluster, broker_id]
-                report.refused.append(f"{count:,} late frames of broker {broker_id} of cluster {cluster!r}: {reason}")
+                report.refused.append(
+                    f"{counted(count, 'late frame')} of broker {broker_id} of cluster {cluster!r}: {reason}"
+                )
         brokers = self._engine.frame(list(incomplete), "cluster_id string, broker_id int")
         others = frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti")
         return others.select(*frames.columns), refused

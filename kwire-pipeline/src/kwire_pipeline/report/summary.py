@@ -88,7 +88,7 @@ def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
     if not history.partitions:
         return ClusterSummary(SummaryLevel.CRITICAL, headline, (cause,))
     last_known = (
-        f"{format_number(history.partitions)} partitions of {pluralize(history.topics, 'topic')} were reported before"
+        f"{pluralize(history.partitions, 'partition')} of {pluralize(history.topics, 'topic')} were reported before"
     )
     return ClusterSummary(
         SummaryLevel.CRITICAL,
@@ -108,7 +108,7 @@ def _critical_headline(history: ClusterHistory, broker_outages: list[ReportedInc
     ]
     headline = _joined(named)
     if len(broker_outages) > NAMED_OUTAGES:
-        headline += f"; and {len(broker_outages) - NAMED_OUTAGES} more brokers are down"
+        headline += f"; more brokers are down: {len(broker_outages) - NAMED_OUTAGES}"
     return f"{headline}: {affected}." if affected else f"{headline}."
 
 
@@ -161,6 +161,8 @@ def _first_seen(history: ClusterHistory, flag: str | None = None) -> str:
 def _all_in_sync(history: ClusterHistory) -> str:
     polled = sum(1 for broker in history.brokers if broker.polls)
     brokers = "The only polled broker answers" if polled == 1 else f"All {polled} brokers answer"
+    if history.partitions == 1:
+        return f"{brokers}, and the only partition has a leader and is in sync."
     return f"{brokers}, and all {format_number(history.partitions)} partitions have a leader and are in sync."
 
 
@@ -189,10 +191,11 @@ def _notes(history: ClusterHistory) -> tuple[str, ...]:
         share = furthest.leaders / furthest.leaders_fair
         if share > UNFAIR_SHARE or share < 1 / UNFAIR_SHARE:
             not_preferred = history.now["not_preferred"]
+            verb = "is" if not_preferred == 1 else "are"
             notes.append(
                 f"Worth a look: broker {furthest.id} leads {pluralize(furthest.leaders, 'partition')}, its fair share "
-                f"is {format_number(furthest.leaders_fair)}; {format_number(not_preferred)} partitions "
-                f"({format_percent(not_preferred, history.partitions)}) are not led by their preferred replica."
+                f"is {format_number(furthest.leaders_fair)}; {pluralize(not_preferred, 'partition')} "
+                f"({format_percent(not_preferred, history.partitions)}) {verb} not led by the preferred replica."
             )
     if history.unreadable_responses:
         notes.append(f"{pluralize(history.unreadable_responses, 'response')} could not be decoded.")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
+from kwire._util.readable import counted
 from kwire_pipeline.gold.diagnosis.incident import IncidentKind
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def summary_of(missed: Sequence[IncidentNotice], since: datetime) -> IncidentNot
         "incident_id": f"missed-{now:%Y%m%dT%H%M%S.%fZ}",
         "cluster_id": clusters.pop() if len(clusters) == 1 else "",
         "kind": MISSED,
-        "cause": f"{len(missed):,} Kafka incidents began and ended while this sink accepted no notices, since "
+        "cause": f"{counted(len(missed), 'Kafka incident')} began and ended while this sink accepted no notices, since "
         f"{since:%Y-%m-%d %H:%M:%S} UTC: {', '.join(f'{count:,} {kind}' for kind, count in counts)}",
         "caused_by": None,
         "broker_id": None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.base_tables import BRONZE
 from kwire_pipeline.in_process import f
@@ -30,7 +31,11 @@ class MissingPollTime(KwireError, ValueError):
         self.rows = rows
 
     def __str__(self) -> str:
-        fault = "the frames have no column polled_at" if self.rows is None else f"polled_at is null in {self.rows} rows"
+        fault = (
+            "the frames have no column polled_at"
+            if self.rows is None
+            else f"polled_at is null in {counted(self.rows, 'row')}"
+        )
         return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake.exceptions import DeltaError
 
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.errors import DamagedStore
@@ -60,7 +61,7 @@ class Finding(NamedTuple):
     rows: int = 0
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.text}" + (f" ({self.rows:,} rows)" if self.rows else "")
+        return f"{self.path}: {self.text}" + (f" ({counted(self.rows, 'row')})" if self.rows else "")
 
 
 class CannotRepair(KwireError, RuntimeError):
@@ -111,12 +112,12 @@ class TableCheck:
     def __str__(self) -> str:
         expected = self.repaired_rows if self.pin.rows is None else self.pin.rows
         if not self.findings:
-            text = f"{self.name}: whole at commit {self.pin.number} ({expected:,} rows)"
+            text = f"{self.name}: whole at commit {self.pin.number} ({counted(expected, 'row')})"
             return f"{text}, and cannot be written" if self.obstacles else text
         lost = max(expected - self.repaired_rows, 0)
         return (
             f"{self.name}: not whole since commit {self.pin.number}: {self.rows:,} of {expected:,} rows can be read;"
-            f" repair leaves {self.repaired_rows:,} rows and loses {lost:,}"
+            f" repair leaves {counted(self.repaired_rows, 'row')} and loses {lost:,}"
         )
 
 
@@ -282,7 +283,7 @@ def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck
             candidates = _candidates(store, checked)
         else:
             if pinned.ignored is not None:
-                text = f"{pinned.ignored} changed rows after commit {pin.number}"
+                text = f"{counted(pinned.ignored, 'changed row')} after commit {pin.number}"
                 rows = abs(sum(file.rows for file in delta_table.files_of(table)) - (pin.rows or 0))
                 checked.findings.append(Finding(name, text, rows if pin.rows is not None else 0))
                 checked.changes = True
@@ -295,7 +296,7 @@ def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck
         checked.findings += [Finding(f"{name}/{file.path}", fault, file.rows) for file, fault in bad]
     total = sum(file.rows for file in candidates[0]) if candidates else 0
     if not checked.findings and pin.rows is not None and total != pin.rows:
-        checked.findings.append(Finding(name, f"has {total:,} rows, expected {pin.rows:,}"))
+        checked.findings.append(Finding(name, f"has {counted(total, 'row')}, expected {pin.rows:,}"))
 
 
 def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile]]:
@@ -363,10 +364,12 @@ def _steps(
             Finding(name, f"returns to the rows of commit {pin.number}", sum(target[path].rows for path in again))
         )
     if missing:
-        steps.append(Finding(name, f"loses {len(missing)} missing files", sum(finding.rows for finding in missing)))
+        steps.append(
+            Finding(name, f"loses {counted(len(missing), 'missing file')}", sum(finding.rows for finding in missing))
+        )
     elif pin.rows is not None and checked.table is not None and checked.repaired_rows < pin.rows and checked.findings:
         lost = pin.rows - checked.repaired_rows
-        steps.append(Finding(name, f"continues with the {checked.repaired_rows:,} rows that can be read: loses", lost))
+        steps.append(Finding(name, f"continues with {counted(checked.repaired_rows, 'readable row')}: loses", lost))
     return steps
 
 
@@ -396,7 +399,7 @@ def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
             rows = pq.read_metadata(footer).num_rows
         except (pa.ArrowInvalid, OSError):
             return "is not a whole Parquet file"
-        return "" if rows == file.rows else f"has {rows:,} rows, expected {file.rows:,}"
+        return "" if rows == file.rows else f"has {counted(rows, 'row')}, expected {file.rows:,}"
 
     return fault
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class StoreInUse(KwireError, RuntimeError):
         self.attempts = attempts
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.attempts} attempts conflicted with commits of other processes: try again later"
+        attempts = counted(self.attempts, "attempt")
+        return f"{self.out}: {attempts} conflicted with commits of other processes: try again later"
 
 
 class MissingFiles(KwireError, RuntimeError):

@@ -19,6 +19,7 @@ import logging
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.readable import counted
 from kwire_pipeline.store.delta_table import files_of, open_table
 from kwire_pipeline.store.errors import CommitGone, DamagedStore
 from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog
@@ -109,7 +110,7 @@ def pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable | Non
         missing = _missing_files(files, name, table)
         if not missing:
             return _read_before(location, name, PinnedTable(table, head, blocker))
-        reason = f"{missing:,} files of its version {candidate} were deleted"
+        reason = f"{counted(missing, 'file')} of its version {candidate} {'was' if missing == 1 else 'were'} deleted"
     # Fall forward: the newest version of the table has no later commit of kwire.
     if number == pin.number and pin.rows is not None and rows_of(head) == pin.rows:
         note = f"{reason}; version {head.version()} has as many rows"

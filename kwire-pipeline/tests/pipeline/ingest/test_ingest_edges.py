@@ -154,7 +154,7 @@ def test_frames_without_poll_time_are_rejected_and_nothing_is_ingested(ingest: I
 
     with pytest.raises(MissingPollTime, match="no column polled_at"):
         ingest.pipeline.ingest(frames.drop("polled_at"))
-    with pytest.raises(MissingPollTime, match="polled_at is null in 1 rows") as refused:
+    with pytest.raises(MissingPollTime, match="polled_at is null in 1 row") as refused:
         ingest.pipeline.ingest(
             frames.selectExpr("* except (polled_at)", "nullif(polled_at, timestamp_seconds(1795269600)) polled_at")
         )

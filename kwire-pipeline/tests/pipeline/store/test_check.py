@@ -103,7 +103,7 @@ def test_references_to_faulty_files_are_dropped(store: PipelineStore, tmp_path: 
 
     assert fault.path == path.relative_to(tmp_path).as_posix()
     assert fault.rows == 1
-    assert steps[0] == Finding(TABLES[0], "loses 1 missing files", 1)
+    assert steps[0] == Finding(TABLES[0], "loses 1 missing file", 1)
     assert clusters(store) == {TABLES[0]: ["a", "c"], TABLES[1]: ["a", "b", "c"]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire_admin.operations.declaration import ToolFailed
 from kwire_cluster.zookeeper.errors import NoNode, StoreError
 from kwire_cluster.zookeeper.store import make_path
@@ -36,5 +37,5 @@ class OffsetWriter:
                 await make_path(self._store, path)
                 await self._store.set(path, data)
         except (StoreError, ValueError) as error:
-            raise ToolFailed(f"{error}; {self.written} offsets were written before") from None
+            raise ToolFailed(f"{error}; {counted(self.written, 'offset')} written before") from None
         self.written += 1

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, NewTopic, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import ToolFailed
@@ -155,7 +156,7 @@ class Mirror:
             await asyncio.sleep(interval)
             await self._commit()
             if self.copied != reported:
-                self._report(f"{self.copied} records copied, progress committed")
+                self._report(f"{counted(self.copied, 'record')} copied, progress committed")
                 reported = self.copied
 
     async def _commit(self) -> None:

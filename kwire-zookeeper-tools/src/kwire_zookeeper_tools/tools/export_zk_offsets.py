@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
 from kwire_zookeeper_tools.offsets.consumer_offsets import stored_offsets
@@ -37,4 +38,4 @@ async def export_zk_offsets(
         target.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:
         raise ToolFailed(f"cannot write {output_file}: {error.strerror}") from None
-    run.print(f"{len(lines)} offsets written to {output_file}")
+    run.print(f"{counted(len(lines), 'offset')} written to {output_file}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire._util.text_files import EncodingError, read_text
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Danger, Option
@@ -37,4 +38,4 @@ async def import_zk_offsets(
     writer = OffsetWriter(await run.zookeeper())
     for offset in offsets:
         await writer.write(offset.path, ConsumerOffset(offset.offset).encode())
-    run.print(f"{len(offsets)} offsets written to ZooKeeper")
+    run.print(f"{counted(len(offsets), 'offset')} written to ZooKeeper")

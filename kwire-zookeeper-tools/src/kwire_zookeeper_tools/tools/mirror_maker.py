@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.properties import parse_properties
+from kwire._util.readable import counted
 from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
@@ -97,7 +98,7 @@ async def mirror_maker(
         mirror = await Mirror.prepare(
             from_cluster, to_cluster, topics, group, start, run.print, skip_refused=skip_refused
         )
-        run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
+        run.print(f"copying {counted(len(mirror.routes), 'partition')} of {counted(len(mirror.topics), 'topic')}")
         until = await _ends(from_cluster, mirror) if until_caught_up else None
         try:
             if offset_commit_interval_ms is not None:
@@ -105,7 +106,7 @@ async def mirror_maker(
             await mirror.run(until, commit_interval)
         finally:
             lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
-            run.print(f"{mirror.copied} records copied{lost}")
+            run.print(f"{counted(mirror.copied, 'record')} copied{lost}")
 
 
 def _settings(path: Path) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, LATEST, TopicPartition
 from kwire_admin.operations.declaration import ANYWHERE, Need, operation
 from kwire_admin.operations.parameters import Danger, InvalidArgument, Option
@@ -46,7 +47,7 @@ async def replay_log_producer(
     limit = None if messages < 0 else messages
     copy = RecordCopy(admin, admin, routes, starts, limit=limit, one_by_one=sync, report=run.print)
     try:
-        async with reporting(run, reporting_interval, lambda: f"{copy.copied} records copied so far"):
+        async with reporting(run, reporting_interval, lambda: f"{counted(copy.copied, 'record')} copied so far"):
             await copy.run(await offsets_of(admin, sources, LATEST))
     finally:
-        run.print(f"{copy.copied} records copied from {inputtopic} to {outputtopic}")
+        run.print(f"{counted(copy.copied, 'record')} copied from {inputtopic} to {outputtopic}")

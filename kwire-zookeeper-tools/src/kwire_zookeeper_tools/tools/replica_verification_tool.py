@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import LATEST
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
@@ -52,7 +53,7 @@ async def replica_verification_tool(
     differences = done = 0
 
     def progress() -> str:
-        return f"{done} of {len(partitions)} partitions, {comparison.compared} records compared so far"
+        return f"{done} of {len(partitions)} partitions, {counted(comparison.compared, 'record')} compared so far"
 
     async with reporting(run, report_interval_ms, progress):
         for partition in partitions:
@@ -62,8 +63,8 @@ async def replica_verification_tool(
             differences += len(differing)
             done += 1
     run.print(
-        f"{len(partitions)} partitions, {comparison.compared} records compared on "
-        f"{sum(map(len, replicas.values()))} replicas, {differences} differences"
+        f"{counted(len(partitions), 'partition')}, {counted(comparison.compared, 'record')} compared on "
+        f"{counted(sum(map(len, replicas.values())), 'replica')}, {counted(differences, 'difference')}"
     )
     if differences:
-        raise ToolFailed(f"replicas differ in {differences} places")
+        raise ToolFailed(f"replicas differ in {counted(differences, 'place')}")

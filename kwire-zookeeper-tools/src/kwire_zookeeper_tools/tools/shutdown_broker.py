@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminClient, TopicPartition
 from kwire.client.admin.answer import error_code
 from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest
@@ -48,7 +49,8 @@ async def shutdown_broker(
         if not remaining:
             run.print("shutdown status: complete")
             return
-        run.print(f"shutdown status: incomplete, {len(remaining)} partitions remain: {', '.join(map(str, remaining))}")
+        count = counted(len(remaining), "partition")
+        run.print(f"shutdown status: incomplete, {count} left: {', '.join(map(str, remaining))}")
         if attempt < num_retries:
             await asyncio.sleep(retry_interval_ms / 1000)
     raise ToolFailed(f"broker {broker} leads partitions that no other replica can lead")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.properties import parse_properties
+from kwire._util.readable import counted
 from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
@@ -48,7 +49,7 @@ async def update_offsets_in_zk(
     for partition, offset in offsets.items():
         run.print(f"updating partition {partition.partition} with new offset: {offset}")
         await writer.write(ConsumerOffset.path(group, topic, partition.partition), ConsumerOffset(offset).encode())
-    run.print(f"updated the offset for {writer.written} partitions")
+    run.print(f"updated the offset for {counted(writer.written, 'partition')}")
 
 
 def _read(path: Path) -> tuple[str, str | None]:

@@ -48,7 +48,7 @@ async def verify_consumer_rebalance(
                 problems += 1
     if problems:
         run.print("Rebalance operation failed !")
-        raise ToolFailed(f"{problems} partitions or topics have no valid owner")
+        raise ToolFailed(f"partitions or topics without a valid owner: {problems}")
     run.print("Rebalance operation successful !")
 
 

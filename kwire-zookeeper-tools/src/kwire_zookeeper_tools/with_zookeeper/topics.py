@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
@@ -303,7 +304,7 @@ async def _add_partitions(run: ScriptRun, admin: AdminClient, name: str, total: 
     run.print(REPARTITIONED)
     assigned = parse_assignment(run.values.get("replica-assignment"))
     if assigned and len(assigned) != total:
-        raise InvalidArgument(f"the assignment has {len(assigned)} partitions, expected {total}")
+        raise InvalidArgument(f"the assignment has {counted(len(assigned), 'partition')}, expected {total}")
     existing = len((await existing_topics(admin, [name]))[name].partitions)
     added = {index: brokers for index, brokers in assigned.items() if index >= existing}
     change = TopicChange(assignment=added) if added else TopicChange(partitions=total)

@@ -109,7 +109,7 @@ async def test_tools_of_kafka_0_8_0(zookeeper: tuple[str, str]) -> None:
     succeeded = [REPARTITIONED, "Adding partitions succeeded!"]
     assert await output(*add, "--partition", "1") == succeeded
     added = (*add, "--partition", "2", "--replica-assignment-list")
-    assert (await run(*added, "1:2")).error == "add-partitions: the assignment has 1 partitions, expected 2"
+    assert (await run(*added, "1:2")).error == "add-partitions: the assignment has 1 partition, expected 2"
     assert await output(*added, "1:2,2:1") == succeeded
     assert (await run(*add, "--partition", "0")).error == "add-partitions: --partition: expected at least 1, found 0"
     lines = await output("list-topic", *zookeeper, "--topic", "old")

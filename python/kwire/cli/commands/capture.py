@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire._util.readable import printable
+from kwire._util.readable import counted, printable
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.cluster import choose_cluster, with_environment
 from kwire.terminal.cluster_options import choosing_options, merge
@@ -83,14 +83,14 @@ def capture(
         with _uploading(folder_path, upload), _open_capture(folder_path, poller_id) as folder:
             for segment in folder.recovered:
                 print(
-                    f"{segment.tail.name}: recovered {segment.rows} rows,"
+                    f"{segment.tail.name}: recovered {counted(segment.rows, 'row')},"
                     f" discarded {segment.torn_bytes} incomplete bytes"
                 )
             statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
     except (CaptureInUse, NotACapture) as error:
         raise click.ClickException(str(error)) from None
     print(
-        f"{statistics.polls} polls: {statistics.same} unchanged, {statistics.errors} failed;"
+        f"{counted(statistics.polls, 'poll')}: {statistics.same} unchanged, {statistics.errors} failed;"
         f" {statistics.bytes:,} bytes received"
     )
     if outages.last is None or statistics.errors < statistics.polls:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire._util.readable import printable
+from kwire._util.readable import counted, printable
 from kwire.cli.frame_json import json_text
 from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, existing_place, output_option, require, time_window_options
@@ -66,7 +66,7 @@ def replay(
                 print(_json(event) if output == "json" else _line(event, paint))
     if output == "text":
         full = stream.polls - stream.same - stream.failed
-        print(f"{stream.polls} polls: {full} full, {stream.same} unchanged, {stream.failed} failed")
+        print(f"{counted(stream.polls, 'poll')}: {full} full, {stream.same} unchanged, {stream.failed} failed")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.concurrency import running_loop, timeout_after
+from kwire._util.readable import counted
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.values import Progress
@@ -192,9 +193,9 @@ def is_created(partitions: int | None) -> Condition:
         if isinstance(topic, AdminError):
             return _missing(topic)
         if partitions is not None and len(topic.partitions) != partitions:
-            return f"has {len(topic.partitions)} partitions instead of {partitions}"
+            return f"has {counted(len(topic.partitions), 'partition')} instead of {partitions}"
         leaderless = sum(partition.leader is None for partition in topic.partitions)
-        return f"has {leaderless} partitions without leader" if leaderless else None
+        return f"has {counted(leaderless, 'partition')} without leader" if leaderless else None
 
     return condition
 

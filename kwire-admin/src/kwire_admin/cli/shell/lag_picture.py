@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.terminal.tables import TableColumn, plain_lines
 from kwire_admin.cli.shell.lag_history import STEADY
 
@@ -62,7 +63,7 @@ def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
     lines = list(plain_lines(COLUMNS[:shown], [row[:shown] for row in rows]))
     lags = [trend.lag for trend in trends if trend.lag is not None]
     if len(lags) > 1:
-        lines += ["", f"{sum(lags):,} messages behind in {len(lags)} partitions"]
+        lines += ["", f"{counted(sum(lags), 'message')} behind in {len(lags)} partitions"]
     return lines
 
 

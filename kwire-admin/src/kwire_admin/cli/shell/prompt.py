@@ -9,6 +9,7 @@ from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
+from kwire._util.readable import counted
 from kwire_admin.cli.shell.completer import StatementCompleter
 from kwire_admin.cli.shell.history import StatementHistory, history_file
 from kwire_admin.cli.shell.leave import Leave
@@ -81,7 +82,7 @@ def toolbar(session: ShellSession) -> str:
     if session.names.failure is not None:
         parts.append(f"no names: {session.names.failure}")
     elif topics is not None:
-        parts.append(f"{topics:,} topics")
+        parts.append(counted(topics, "topic"))
     if choice.read_only:
         parts.append("read-only")
     return "  ".join(parts)

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, QuorumDescription, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.cluster_health.sources import reason_of
@@ -81,7 +82,7 @@ def broker_problems(sources: Sources, replicas: Mapping[int, int]) -> Iterator[H
     for broker in sorted(listed | set(sources.registered) | set(replicas)):
         registration = sources.registered.get(broker)
         fenced = registration is not None and registration.is_fenced
-        of_it = f"{replicas[broker]} replicas" if replicas.get(broker) else "no visible replicas"
+        of_it = counted(replicas[broker], "replica") if replicas.get(broker) else "no visible replicas"
         if sources.reaches(broker):
             if fenced:
                 yield _of_broker("broker-fenced", broker, f"it answers, and the controller has fenced it; {of_it}")

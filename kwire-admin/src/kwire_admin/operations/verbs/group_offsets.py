@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, GroupDescription, GroupType
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -20,7 +21,7 @@ def error_if_active(group: GroupDescription | AdminError) -> AdminError | None:
     """Return the error of a change that needs a group without members; None if it has none."""
     if isinstance(group, AdminError) or group.state in INACTIVE:
         return group if isinstance(group, AdminError) else None
-    members = f"{len(group.members)} member{'s' if len(group.members) != 1 else ''}"
+    members = counted(len(group.members), "member")
     return AdminError.of_kafka(
         ErrorCode.NON_EMPTY_GROUP, group.group_id, f"the group is {group.state} with {members}: stop them first"
     )

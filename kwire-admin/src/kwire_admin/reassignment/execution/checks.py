@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire_admin.reassignment.execution.health import listed, unexplained_partitions
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def cluster_problems(snapshot: ClusterSnapshot, moving: int) -> list[str]:
     """
     problems = []
     if moving:
-        problems.append(f"{moving} partitions are being reassigned already")
+        problems.append(f"{counted(moving, 'partition')} {'is' if moving == 1 else 'are'} being reassigned already")
     if down := [broker.id for broker in snapshot.brokers if not broker.is_live]:
         problems.append(f"broker {', '.join(map(str, down))} is down")
     offline = [partition.key for partition in snapshot.partitions if partition.leader is None]

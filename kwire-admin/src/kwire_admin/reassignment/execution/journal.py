@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.readable import counted
 from kwire_admin.reassignment.errors import InvalidJournal
 from kwire_admin.reassignment.plan import Move
 from kwire_admin.reassignment.snapshot import PartitionKey
@@ -212,7 +213,7 @@ def audit_text(event: JournalEvent) -> str:
         case EventKind.STARTED:
             moves = sum(map(len, details["batches"]))
             rate = "without throttle" if details["rate"] is None else f"at {details['rate']} bytes a second"
-            return f"started {moves} moves in {len(details['batches'])} batches {rate}"
+            return f"started {counted(moves, 'move')} in {counted(len(details['batches']), 'batch')} {rate}"
         case EventKind.TAKEN_OVER:
             return "taken over from a process that has ended"
         case EventKind.THROTTLING:
@@ -234,7 +235,7 @@ def audit_text(event: JournalEvent) -> str:
         case EventKind.RATE_CHANGED:
             return f"changed the throttle to {details['rate']} bytes a second"
         case EventKind.CANCELLED:
-            return f"cancelled {details['partitions']} moves in progress"
+            return f"cancelled {counted(details['partitions'], 'move')} in progress"
         case EventKind.CONTINUED | EventKind.INTERRUPTED | EventKind.CANCELLING | EventKind.COMPLETED:
             return event.kind.value
 

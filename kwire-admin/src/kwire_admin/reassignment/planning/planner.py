@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire._util.readable import counted
 from kwire_admin.reassignment.errors import InfeasiblePlan
 from kwire_admin.reassignment.plan import Move, Plan, Proof
 from kwire_admin.reassignment.planning.count_planner import plan_counts, preserves_rack_spread
@@ -79,7 +80,7 @@ def _check_brokers(placement: Placement) -> None:
     lacking = np.nonzero(usable < placement.factors)[0]
     if lacking.size:
         row = int(lacking[0])
-        others = f" and {lacking.size - 1} others" if lacking.size > 1 else ""
+        others = f" and {counted(lacking.size - 1, 'other')}" if lacking.size > 1 else ""
         raise InfeasiblePlan(
             f"partition {placement.partitions[row].key}{others} cannot be placed: {placement.factors[row]} replicas "
             f"need as many brokers, and {usable[row]} remain; add brokers, drain fewer, or lower the replication factor"

@@ -150,6 +150,8 @@ def _without_secrets(value: Any) -> Any:
         return [*map(_without_secrets, value)]
     if isinstance(value, UUID):
         return uuid_to_text(value)
+    if isinstance(value, Exception):  # a warning about the data
+        return str(value)
     return value.value if isinstance(value, Enum) else value
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from kwire._util.readable import time_text
+from kwire._util.readable import counted, time_text
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import PORT, InvalidArgument, NotFound, Option, Syntax
@@ -123,7 +123,7 @@ async def show(
 
 
 async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
-    from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, ControllerEpoch
+    from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, ControllerEpoch, FeaturesZnode
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
     from kwire_zookeeper_tools.children import data_of, read_children
@@ -132,8 +132,16 @@ async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
     controller = await _read(store, ActiveController, malformed)
     epoch = await _read(store, ControllerEpoch, malformed)
     yield _controller_row(controller)
-    yield ControllerZnode(ControllerEpoch.path(), f"{0 if epoch is None else epoch.epoch} elections of a controller")
-    live = {int(name) async for name, _ in read_children(store, BrokerRegistration.root) if name.isdecimal()}
+    elections = counted(0 if epoch is None else epoch.epoch, "election")
+    yield ControllerZnode(ControllerEpoch.path(), f"{elections} of a controller")
+    live: set[int] = set()
+    async for name, znode in read_children(store, BrokerRegistration.root):
+        if name.isdecimal():
+            try:
+                BrokerRegistration.decode(data_of(znode), BrokerRegistration.path(int(name)))
+                live.add(int(name))
+            except ZnodeError as error:
+                malformed.append(error)
     yield ControllerZnode(BrokerRegistration.root, f"live brokers: {_listed(live)}")
     topics: dict[str, TopicRegistration] = {}
     async for name, znode in read_children(store, TopicRegistration.root):
@@ -141,6 +149,7 @@ async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
             topics[name] = TopicRegistration.decode(data_of(znode), TopicRegistration.path(name))
         except ZnodeError as error:
             malformed.append(error)
+    await _read(store, FeaturesZnode, malformed)  # while it is malformed, the controller refuses updates of features
     nobody = None if controller is not None else "no broker is the controller"
     async for row in _deletions(store, topics, live, nobody):
         yield row

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.json_document import parse_json_document
+from kwire._util.readable import counted
 from kwire._util.text_files import read_text
 from kwire.client.admin import AclBinding, AdminError, PatternType, ResourceType
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -49,7 +50,7 @@ async def apply(
     if surplus:
         run.show_plan(planned)
         shown = "; ".join(map(str, surplus[:3])) + ("; ..." if len(surplus) > 3 else "")
-        run.confirm(f"Add {len(new)} ACLs, and delete {len(surplus)} that are not in {file} ({shown})?")
+        run.confirm(f"Add {counted(len(new), 'ACL')}, and delete {len(surplus)} not in {file} ({shown})?")
     added = await _add(run, new, rows)
     deleted: list[AclBinding] = []
     if len(added) == len(new):  # otherwise, a deletion could leave a user without access

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire._util.concurrency import gather
+from kwire._util.readable import counted
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminError, PatternType
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -55,7 +56,7 @@ async def delete(
         return [*planned]
     shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")
     run.show_plan(planned)
-    run.confirm(f"Delete {len(matching)} ACLs ({shown})?")
+    run.confirm(f"Delete {counted(len(matching), 'ACL')} ({shown})?")
     # What was confirmed is deleted, and nothing that was created meanwhile.
     results = await run.admin.delete_acls(acl.exact_filter() for acl in matching)
     rows: Rows[AclChange] = []

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import gather
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
 from kwire.errors import KwireError
 from kwire.protocol.errors import Timeout
@@ -80,7 +81,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
         problems += [HealthProblem("deletion-pending", None, name, None, waiting) for name in marked]
     count = sum(problem.problem != NOT_CHECKED for problem in problems)
     if count:
-        raise Unhealthy(problems, f"the cluster has {count} problem{'s' if count > 1 else ''}")
+        raise Unhealthy(problems, f"the cluster has {counted(count, 'problem')}")
     return [*problems]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kwire._util.readable import time_text
+from kwire._util.readable import counted, time_text
 from kwire.client.admin import ConfigResource
 from kwire_admin.operations.config_journal import read_journal
 from kwire_admin.operations.declaration import Rows, operation
@@ -76,7 +76,7 @@ async def _of_nodes(run: Run, newest: int, topic: str | None) -> list[ConfigAudi
 async def _of_journal(run: Run, topic: str | None) -> list[ConfigAudit]:
     entries, damaged = read_journal((await run.admin.describe_cluster()).cluster_id)
     if damaged:
-        run.warn(f"{damaged} lines of the journal are damaged: a full disk or a crash has cut them off.")
+        run.warn(f"{counted(damaged, 'line')} of the journal cannot be read, cut off by a full disk or a crash.")
     rows = []
     for entry in entries:
         for change in entry.changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -91,7 +92,7 @@ async def delete_records(
         return [*rows, *planned]
     count = sum(offset - starts[partition] for partition, offset in after.items())
     run.show_plan(planned)
-    run.confirm(f"Delete up to {count} records of {len(after)} partition{'s' if len(after) > 1 else ''}?")
+    run.confirm(f"Delete up to {counted(count, 'record')} of {counted(len(after), 'partition')}?")
     for partition, result in (await run.admin.delete_records(after)).items():
         if isinstance(result, AdminError):
             rows.append(Failure(str(partition), result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, TopicChange
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -31,9 +32,9 @@ async def add(
     existing = len(described.partitions)
     count = existing + by if by is not None else to or 0
     if count <= existing:
-        raise Conflict(f"topic {topic} has {existing} partitions already, and cannot have fewer")
+        raise Conflict(f"topic {topic} has {counted(existing, 'partition')} already, and cannot have fewer")
     change = {topic: TopicChange(partitions=count)}
-    done = f"changed from {existing} to {count} partitions"
+    done = f"changed from {existing} to {counted(count, 'partition')}"
     outcomes = await run.admin.alter_topics(change, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:
         waiting = run.admin.wait_until_created({topic: count}, timeout=run.wait, on_progress=run.on_progress)

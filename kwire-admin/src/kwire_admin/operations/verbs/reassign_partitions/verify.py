@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.declaration import Failure, Rows, Unhealthy, operation
 from kwire_admin.operations.parameters import Argument
@@ -48,5 +49,5 @@ async def verify(
             rows.append(VerifiedPartition(topic.topic, index, str(state), targets[topic.topic][index]))
             incomplete += state != ReassignmentState.COMPLETED
     if incomplete:
-        raise Unhealthy(rows, f"{incomplete} partitions do not have the replicas of the plan")
+        raise Unhealthy(rows, f"{counted(incomplete, 'partition')} without the replicas of the plan")
     return rows

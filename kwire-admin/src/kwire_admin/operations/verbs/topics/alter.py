@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.readable import counted
 from kwire.client.admin import ConfigResource, ConfigResourceType, TopicChange, TopicDescription
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Rows, operation
@@ -66,7 +67,9 @@ async def alter(
         ]
     )
     others = [name for name in names if name not in unchanged]
-    rows: Rows[ItemChange] = [ItemChange(name, f"unchanged: {partitions} partitions already", 0) for name in unchanged]
+    rows: Rows[ItemChange] = []
+    if partitions is not None:
+        rows += [ItemChange(name, f"unchanged: {counted(partitions, 'partition')} already", 0) for name in unchanged]
     if others:
         outcomes = await run.admin.alter_topics(dict.fromkeys(others, change), validate_only=run.dry_run)
         rows += changes(outcomes, "altered", dry_run=run.dry_run)

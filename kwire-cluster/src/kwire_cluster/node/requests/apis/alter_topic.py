@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import counted
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.alter_topic import AlterTopicRequest, AlterTopicResponse
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicResponse_V2, TopicAlteration
@@ -92,7 +93,7 @@ def _alteration(request: AlterTopicRequest) -> TopicAlteration:
     partitions = -1 if request.partitions is None else max(request.partitions, 0)
     assignment = parse(request.replica_assignment) if request.replica_assignment is not None else {}
     if assignment and partitions not in {-1, len(assignment)}:
-        reason = f"the assignment lists {len(assignment)} partitions, but the request asks for {partitions}"
+        reason = f"the assignment lists {counted(len(assignment), 'partition')}, but the request asks for {partitions}"
         raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
     return TopicAlteration(
         topic_name=request.topic_name,
