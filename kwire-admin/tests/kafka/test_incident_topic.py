@@ -65,15 +65,17 @@ def list_of(rows: list[dict[str, Any]], _: object) -> list[dict[str, Any]]:
     return rows
 
 
-def received(cluster: KafkaCluster, topic: str) -> list[tuple[str, str]]:
-    """Return the key and status of each record of a topic with one partition."""
+def received(cluster: KafkaCluster, topic: str) -> list[tuple[str, str, str]]:
+    """Return the key, status, and header of each record of a topic with one partition."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": "reader", "enable.partition.eof": True}
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     found = []
     while (record := consumer.poll(60)) is not None and record.error() is None:
-        found.append(((record.key() or b"").decode(), json.loads(record.value() or b"")["status"]))
+        [(name, value)] = record.headers() or []
+        assert name == "idempotency-key"
+        found.append(((record.key() or b"").decode(), json.loads(record.value() or b"")["status"], value.decode()))
     assert record is not None
     consumer.close()
     return found
@@ -87,26 +89,17 @@ def test_topic_receives_each_notice_as_json(cluster: KafkaCluster, tmp_path: Pat
         delivery.publish(partial(list_of, rows))
     delivery.release()
 
-    assert received(cluster, "incidents") == [("a", "firing"), ("a", "resolved"), ("b", "firing")]
-    assert sink.position() == {"0": 3}
-    resolved = {id: IncidentNotice(NoticeStatus.RESOLVED, incident(id, ended=True)) for id in "ab"}
-    assert sink.has_received(resolved["a"], {"0": 1})
-    assert not sink.has_received(resolved["a"], {"0": 2})
-    assert not sink.has_received(resolved["b"], {})
-
-
-def test_topic_that_a_broker_does_not_describe_is_not_taken_for_an_empty_one(cluster: KafkaCluster) -> None:
-    sink = KafkaTopicSink(cluster.bootstrap, "not valid")
-    notice = IncidentNotice(NoticeStatus.FIRING, incident("a"))
-
-    with pytest.raises(SinkFailed, match=r"topic not valid did not accept an incident: .*Invalid topic"):
-        sink.position()
-    with pytest.raises(SinkFailed, match=r"topic not valid did not accept an incident: .*Invalid topic"):
-        sink.has_received(notice, {"0": 1})
+    assert received(cluster, "incidents") == [
+        ("a", "firing", "a-firing"),
+        ("a", "resolved", "a-resolved"),
+        ("b", "firing", "b-firing"),
+    ]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_kill_neither_repeats_nor_loses_a_notice(cluster: KafkaCluster, tmp_path: Path, when: str) -> None:
+def test_kill_loses_no_notice_and_repeats_it_with_the_same_key(
+    cluster: KafkaCluster, tmp_path: Path, when: str
+) -> None:
     topic = f"killed-{when}"
     Administrator(cluster).create(topic, 1)
     command = [sys.executable, "-c", KILLED_PROCESS, cluster.bootstrap, topic, str(tmp_path), when]
@@ -117,11 +110,12 @@ def test_kill_neither_repeats_nor_loses_a_notice(cluster: KafkaCluster, tmp_path
     delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO)
     assert delivery.publish(lambda _: [incident("killed")]).accepted == 1
 
-    assert received(cluster, topic) == [("killed", "firing")]
+    firing = [("killed", "firing", "killed-firing")] * (2 if when == "after" else 1)
+    assert received(cluster, topic) == firing
     assert delivery.publish(lambda _: [incident("killed")]).accepted == 0
     delivery.publish(lambda _: [incident("classified again", ended=True)])
     delivery.release()
-    assert received(cluster, topic)[1:] == [("killed", "resolved")]
+    assert received(cluster, topic) == [*firing, ("killed", "resolved", "killed-resolved")]
 
 
 def test_record_that_is_too_large_is_refused_for_good(cluster: KafkaCluster) -> None:

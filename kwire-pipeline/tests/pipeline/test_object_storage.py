@@ -256,6 +256,7 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
     ledger.start(at)
     ledger.begin(notice)
     ledger.confirm(notice)
+    ledger.save()
     with pytest.raises(LedgerInUse, match=rf"sink: process {os.getpid()} on .* sends the notices of this sink"):
         second.acquire()
     seconds[0] += LEASE
@@ -267,8 +268,10 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
     successor = second.acquire()
     continued = Ledger(s3, "sink", successor.generation)
     continued.begin(notice)
+    continued.save()
 
-    ledger.confirm(notice)  # of the first owner: this write is not read any more
+    ledger.confirm(notice)
+    ledger.save()  # of the first owner: this write is not read any more
     owner.release()
     assert (owner.is_valid, successor.is_valid) == (False, True)
     assert not continued.is_new

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kwire_pipeline.sinks.notice import OUTAGE_KINDS, IncidentNotice
-from kwire_pipeline.sinks.sent_alerts import AlertState, SentAlert
+from kwire_pipeline.sinks.sent_alerts import SentAlert
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -57,7 +57,7 @@ def follow_flapping(alerts: Collection[SentAlert], rows: Iterable[Mapping[str, A
         return
     latest: dict[str, SentAlert] = {}
     for alert in alerts:
-        if alert.subject in flapping and alert.state is AlertState.RESOLVED and alert.sending is None:
+        if alert.subject in flapping and alert.is_resolved:
             last = latest.get(alert.subject)
             if alert.ended_at is not None and (last is None or (last.ended_at or "") < alert.ended_at):
                 latest[alert.subject] = alert
@@ -80,13 +80,12 @@ def new_alert(notice: IncidentNotice) -> SentAlert:
     """Return the alert of the first notice about an incident."""
     row = notice.incident
     subject, first_sign_at = subject_of(row), row["first_sign_at"].astimezone(UTC).isoformat()
-    return SentAlert(AlertState.UNSENT, str(row["incident_id"]), subject, first_sign_at, None, notice.labels)
+    return SentAlert(str(row["incident_id"]), subject, first_sign_at, notice.labels)
 
 
 def withdrawn(alert: SentAlert) -> dict[str, Any]:
     """Return the row with which an alert is resolved that gold no longer has."""
-    assert alert.incident is not None
-    row = dict(IncidentNotice.from_json(alert.incident, None).incident)
+    row = dict(alert.as_notice().incident)
     row["ended_at"] = datetime.now(UTC)
     row["cause"] = "withdrawn: later polls explain its signs by another incident, or by none"
     row["attributes"] = {**(row.get("attributes") or {}), "withdrawn": "true"}

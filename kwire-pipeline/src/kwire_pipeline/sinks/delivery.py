@@ -37,8 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire_pipeline.sinks.ledger import Ledger
 from kwire_pipeline.sinks.ledger_owner import OwnershipRequest
 from kwire_pipeline.sinks.notice import NoticeStatus
-from kwire_pipeline.sinks.sent_alerts import AlertState
-from kwire_pipeline.sinks.sink import BatchSink, RepeatingSink, SearchableSink, SinkFailed
+from kwire_pipeline.sinks.sink import RepeatingSink, SinkFailed
 from kwire_pipeline.sinks.subscription import IncidentFilter
 
 if TYPE_CHECKING:
@@ -219,7 +218,6 @@ class SinkDelivery:
             except BaseException:
                 owner.release()
                 raise
-            ledger.saves_at_once = False
             self._owner, self._ledger = owner, ledger
         return self._ledger
 
@@ -254,8 +252,7 @@ class SinkDelivery:
             pending = ledger.pending(read(ledger), settled, self._filter.accepts)
             self.pending = len(pending)
             if isinstance(self.sink, RepeatingSink):
-                new = sum(notice.status is NoticeStatus.FIRING for notice in pending)
-                self.sink.open_alerts = ledger.alert_counts[AlertState.FIRING] + new
+                self.sink.open_alerts = len(ledger.firing) + len(pending)
             size = max(CHUNK, len(ledger) // 4)
             for begin in range(0, len(pending), size):
                 if not self._goes_on(tally):
@@ -278,25 +275,13 @@ class SinkDelivery:
 
     def _send_chunk(self, chunk: list[IncidentNotice], in_batches: bool, ledger: Ledger, tally: _Tally) -> None:
         """Send some notices. All are recorded before the first one is sent."""
-        try:
-            notices = self._without_received(chunk, ledger)
-            is_first = any(ledger.sending(notice) is None for notice in notices)
-            position = self.sink.position() if isinstance(self.sink, SearchableSink) and is_first else None
-        except SinkFailed as failure:
-            log.warning("%s", failure)
-            tally.fail(failure, self._clock())
-            tally.failed.append((chunk[0], failure))
-            tally.is_stopped = True  # the next chunk would fail alike
-            return
-        for notice in notices:
-            ledger.begin(notice, position)
+        for notice in chunk:
+            ledger.begin(notice)
         self._save(ledger)
-        waiting = {notice.key for notice in notices}
 
         def accept(batch: Sequence[IncidentNotice]) -> None:
             for notice in batch:
                 ledger.confirm(notice)
-                waiting.discard(notice.key)
                 if notice.status is NoticeStatus.FIRING:
                     self._note_repetition(notice.id)
             tally.accepted += len(batch)
@@ -305,7 +290,6 @@ class SinkDelivery:
                 self._save(ledger)
 
         def refuse(notice: IncidentNotice, failure: SinkFailed) -> None:
-            waiting.discard(notice.key)
             ledger.fail(notice, may_have_arrived=failure.may_have_arrived)
             if failure.is_final:
                 ledger.bury(notice, str(failure.reason))
@@ -313,32 +297,10 @@ class SinkDelivery:
             else:
                 tally.failed.append((notice, failure))
 
-        self._send_all(
-            notices,
-            in_batches,
-            self._send,
-            accept,
-            refuse,
-            tally,
-            lambda: self._repeat(ledger, tally, is_within_round=True),
-        )
-        for notice in notices:
-            if notice.key in waiting:
-                ledger.cancel(notice)
+        def repeat() -> None:
+            self._repeat(ledger, tally, is_within_round=True)
 
-    def _without_received(self, chunk: Sequence[IncidentNotice], ledger: Ledger) -> list[IncidentNotice]:
-        """Return the notices that the sink has not received, as far as it can look that up."""
-        if not isinstance(self.sink, SearchableSink):
-            return list(chunk)
-        missing = []
-        for notice in chunk:
-            earlier = ledger.sending(notice)
-            if earlier is not None and earlier.may_have_arrived and self.sink.has_received(notice, earlier.position):
-                ledger.confirm(notice)
-                self.pending -= 1
-            else:
-                missing.append(notice)
-        return missing
+        self._send_all(chunk, in_batches, accept, refuse, tally, repeat)
 
     def _send(self, batch: Sequence[IncidentNotice]) -> None:
         """Send notices.
@@ -347,8 +309,7 @@ class SinkDelivery:
             SinkFailed: the sink did not accept them.
         """
         try:
-            if len(batch) > 1:
-                assert isinstance(self.sink, BatchSink)
+            if isinstance(self.sink, RepeatingSink):
                 self.sink.send_batch(batch)
             else:
                 self.sink.send(batch[0])
@@ -365,7 +326,6 @@ class SinkDelivery:
         self,
         notices: Sequence[IncidentNotice],
         in_batches: bool,
-        send: Callable[[Sequence[IncidentNotice]], None],
         accept: Callable[[Sequence[IncidentNotice]], None],
         refuse: Callable[[IncidentNotice, SinkFailed], None],
         tally: _Tally,
@@ -373,7 +333,7 @@ class SinkDelivery:
     ) -> None:
         """Send notices in batches, and divide the batches that fail."""
         limit = self._batch_limit
-        size = limit if in_batches and isinstance(self.sink, BatchSink) else 1
+        size = limit if in_batches and isinstance(self.sink, RepeatingSink) else 1
         batches = deque(notices[begin : begin + size] for begin in range(0, len(notices), size))
         largest, was_divided = 0, False
         while batches:
@@ -385,7 +345,7 @@ class SinkDelivery:
             if isinstance(self.sink, RepeatingSink):  # as of now, since the sink may learn from the answer
                 self._interval = self.sink.repeat_s
             try:
-                send(batch)
+                self._send(batch)
             except SinkFailed as failure:
                 tally.fail(failure, began)
                 if len(batch) > 1 and (failure.is_final or failure.may_have_arrived):
@@ -441,7 +401,7 @@ class SinkDelivery:
                 tally.has_failed_repetition = True
 
         tally.is_repeating = True
-        self._send_all(due, True, sink.repeat, note, refuse, tally)
+        self._send_all(due, True, note, refuse, tally)
         tally.is_repeating = False
         times = [self._repeat_at.get(id, -math.inf) for id in firing]
         self._next_repetition, self._repeated_at = min(times, default=math.inf), self._clock()

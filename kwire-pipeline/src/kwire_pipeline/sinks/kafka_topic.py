@@ -1,7 +1,8 @@
 """A Kafka topic that receives incidents as JSON, with the incident's id as key.
 
 It uses confluent-kafka, which the extra `kafka` installs. The key is the id of the first notice about an incident, so
-on a compacted topic, the last record of a key is the last state of an incident.
+on a compacted topic, the last record of a key is the last state of an incident. The header `idempotency-key` is the
+key of the notice: a record that a crash repeats has the same one, and the same bytes.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwire_pipeline.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka import KafkaError
 
     from kwire_pipeline.sinks.notice import IncidentNotice
 
@@ -75,7 +75,11 @@ class KafkaTopicSink:
 
         try:
             self._producer.produce(
-                self._topic, json.dumps(notice.as_json()).encode(), notice.id.encode(), on_delivery=delivered
+                self._topic,
+                json.dumps(notice.as_json()).encode(),
+                notice.id.encode(),
+                headers={"idempotency-key": notice.key.encode()},
+                on_delivery=delivered,
             )
             waiting = self._producer.flush(TIMEOUT + 1)
         except BufferError as error:
@@ -89,62 +93,3 @@ class KafkaTopicSink:
 
     def _failed(self, error: KafkaError) -> SinkFailed:
         return SinkFailed(f"topic {self._topic}", error, is_final=error.name() in REFUSED)
-
-    def position(self) -> dict[str, int]:
-        """Return the end of each partition; a topic that does not exist yet has none."""
-        with self._consumer() as consumer:
-            return {str(partition): end for partition, (_, end) in self._offsets(consumer).items()}
-
-    def has_received(self, notice: IncidentNotice, position: Mapping[str, int]) -> bool:
-        """Return whether the records after a position have a notice."""
-        from confluent_kafka import TopicPartition
-
-        with self._consumer() as consumer:
-            starts = []
-            for partition, (first, end) in self._offsets(consumer).items():
-                start = position.get(str(partition), first)
-                # Records before `first` were deleted; a position behind the end is one of an earlier topic.
-                starts.append(TopicPartition(self._topic, partition, start if first <= start <= end else first))
-            consumer.assign(starts)
-            return self._finds(notice, consumer, partitions=len(starts))
-
-    @contextmanager
-    def _consumer(self) -> Iterator[Consumer]:
-        """Open a consumer that reads without a group, and name the sink if it fails."""
-        from confluent_kafka import Consumer, KafkaException
-
-        settings = {"group.id": self.name, "enable.auto.commit": False, "enable.partition.eof": True}
-        consumer = Consumer({**self._settings, **settings})
-        try:
-            yield consumer
-        except KafkaException as error:
-            raise SinkFailed(f"topic {self._topic}", error) from error
-        finally:
-            consumer.close()
-
-    def _offsets(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
-        """Return the first offset and the end of each partition; none for a topic that does not exist."""
-        from confluent_kafka import KafkaException, TopicPartition
-
-        listed = consumer.list_topics(self._topic, TIMEOUT).topics[self._topic]
-        if listed.error is not None and listed.error.name() != "UNKNOWN_TOPIC_OR_PART":
-            raise KafkaException(listed.error)
-        return {
-            partition: consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT)
-            for partition in listed.partitions
-        }
-
-    def _finds(self, notice: IncidentNotice, consumer: Consumer, partitions: int) -> bool:
-        """Return whether one of the records up to the ends of all partitions is the notice."""
-        while partitions:
-            record = consumer.poll(TIMEOUT)
-            if record is None:
-                raise SinkFailed(f"topic {self._topic}", "its last records could not be read in time")
-            error = record.error()
-            if error is not None:
-                if error.name() != "_PARTITION_EOF":
-                    raise SinkFailed(f"topic {self._topic}", error)
-                partitions -= 1
-            elif record.key() == notice.id.encode() and json.loads(record.value() or b"{}")["status"] == notice.status:
-                return True
-        return False

@@ -5,28 +5,26 @@
 An alert is an incident as the sink knows it (`alert_identity`). Its id is the incident id of its first notice, although
 gold gives an outage another id when more signs change its diagnosis.
 
-| alert | meaning | next notice |
-|---|---|---|
-| (no entry) | never sent | `firing` if gold has it open; `resolved` if it ended after the sink began |
-| unsent | the first notice is on its way | that notice |
-| firing | the sink has, or may have, `firing` | `resolved` once gold has it ended or no longer has it |
-| resolved | the sink has `resolved` | `firing` of the next episode if gold has it open again |
-| refused | `firing` is a dead letter that cannot have arrived | none |
+| status of the last notice, and its arrival | next notice |
+|---|---|
+| (no entry) | `firing` if gold has it open; `resolved` if it ended after the sink began |
+| firing, accepted: the sink has it, or may have it | `resolved` once gold has it ended or no longer has it |
+| resolved, accepted | `firing` of the next episode if gold has it open again |
+| firing, refused: a dead letter that cannot have arrived | none |
+| either, under way or unknown: the notice may have arrived | this notice, with the same bytes |
+| either, unsent: it has certainly not arrived | what gold says now; none if that is what the sink has |
 
-| notice | event | becomes |
+| arrival | event | becomes |
 |---|---|---|
-| pending: computed from gold, not stored | `begin` | under way |
-| under way: stored before it is sent | accepted (`confirm`) | confirmed: the alert gets the status of the notice |
-| | not accepted (`fail`) | failed; the ledger remembers if an attempt may have arrived |
-| | refused for good (`bury`) | dead letter |
-| | crash | failed, and may have arrived |
-| failed | next round | under way, with the same bytes |
-| | gold differs by now, and it cannot have arrived | forgotten: gold decides again |
-| dead letter | none | the alert: firing if `firing` may have arrived, else refused; resolved for `resolved` |
+| any | `begin`, which is stored before the notice is sent | under way, or unknown as before |
+| under way, unknown | `confirm` | accepted |
+| | `fail` after which it may have arrived; `pending` after a crash | unknown |
+| under way | any other `fail`; `end_round` before it was sent | unsent |
+| under way, unknown | `bury` | dead letter: accepted if it may have arrived or is `resolved`, else refused |
 
 A sink that has accepted nothing for `BACKLOG_AFTER` catches up without a flood: one notice of the kind `MISSED` counts
-the incidents that have begun and ended without a notice. It is repeated like any other notice, and incidents that end
-meanwhile wait for the next summary. Once it is confirmed or a dead letter, its incidents are resolved alerts.
+the incidents that have begun and ended without a notice. It is repeated like any other notice, its incidents are
+resolved alerts from then on, and incidents that end meanwhile wait for the next summary.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from kwire.capture.folder import sync_directory
 from kwire.storage.location import Location
 from kwire_pipeline.sinks.alert_identity import SAME_OUTAGE, follow, follow_flapping, new_alert, withdrawn
 from kwire_pipeline.sinks.notice import MISSED, IncidentNotice, NoticeStatus, summary_of
-from kwire_pipeline.sinks.sent_alerts import AlertState, DeadLetter, Sending, SentAlert, decode_alert
+from kwire_pipeline.sinks.sent_alerts import Arrival, DeadLetter, SentAlert, decode_alert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -81,7 +79,6 @@ class Ledger:
         dead_letter_count: number of dead letters ever.
         totals: number of alerts ever sent by cluster id and kind; a new diagnosis of an outage is not counted again.
         unavailable_since: the end of the first round in which the sink accepted nothing; None while it accepts notices.
-        saves_at_once: True if each change is written at once; False if `save` writes changes, as a delivery does.
     """
 
     def __init__(self, out: str, sink: str, generation: int | None = 0) -> None:
@@ -95,7 +92,6 @@ class Ledger:
         self.dead_letter_count = 0
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unavailable_since: datetime | None = None
-        self.saves_at_once = True
         self._is_saved = True
         self._encoded: dict[str, tuple[str, str]] = {}
         """The incident id and the JSON of each alert that has not changed since the last write."""
@@ -118,13 +114,11 @@ class Ledger:
         if not self._is_saved:
             self._write()
 
-    def _change(self, id: str | None = None) -> None:
-        """Note that an alert has changed, or something else."""
+    def _change(self, id: str) -> SentAlert:
+        """Return an alert, and note that it changes."""
         self._is_saved = False
-        if id is not None:
-            self._encoded.pop(id, None)
-        if self.saves_at_once:
-            self._write()
+        self._encoded.pop(id, None)
+        return self._alerts[id]
 
     # What to send
 
@@ -136,11 +130,7 @@ class Ledger:
     @property
     def unfinished(self) -> set[str]:
         """The ids in gold of incidents that the sink may have as open, or has refused."""
-        return {
-            alert.incident_id
-            for alert in self._alerts.values()
-            if alert.sending is not None or alert.state is not AlertState.RESOLVED
-        }
+        return {alert.incident_id for alert in self._alerts.values() if not alert.is_resolved}
 
     @property
     def followed_since(self) -> datetime:
@@ -148,28 +138,25 @@ class Ledger:
         times = [
             datetime.fromisoformat(alert.first_sign_at)
             for alert in self._alerts.values()
-            if alert.sending is not None or alert.state is AlertState.FIRING
+            if alert.is_pending or alert.is_firing
         ]
         return min(times) - SAME_OUTAGE if times else datetime.max.replace(tzinfo=UTC)
 
     @property
     def firing(self) -> list[IncidentNotice]:
         """The last `firing` notice of each open alert that has no other notice on its way."""
-        return [
-            IncidentNotice.from_json(alert.incident, alert.labels, alert.episode)
-            for alert in self._alerts.values()
-            if alert.state is AlertState.FIRING and alert.sending is None and alert.incident is not None
-        ]
+        return [alert.as_notice() for alert in self._alerts.values() if alert.is_firing]
 
     @property
-    def alert_counts(self) -> Counter[AlertState]:
-        """The number of alerts in each state."""
-        return Counter(alert.state for alert in self._alerts.values())
+    def alert_counts(self) -> Counter[str]:
+        """The number of alerts by the status of an accepted notice, or the arrival of another one."""
+        arrivals = [(alert.arrival, alert.status) for alert in self._alerts.values()]
+        return Counter(str(status if arrival is Arrival.ACCEPTED else arrival) for arrival, status in arrivals)
 
     @property
     def failed(self) -> int:
-        """The number of notices that were sent and not accepted yet."""
-        return sum(alert.sending is not None for alert in self._alerts.values())
+        """The number of notices that the sink has not accepted yet."""
+        return sum(alert.is_pending for alert in self._alerts.values())
 
     def pending(
         self,
@@ -190,14 +177,15 @@ class Ledger:
         rows = {str(row["incident_id"]): row for row in incidents}
         if isinstance(settled, datetime):
             settled = partial(_first_sign_until, settled)
+        for id, alert in self._alerts.items():
+            if alert.arrival is Arrival.UNDER_WAY:  # the round that sent it has not ended
+                self._change(id).arrival = Arrival.UNKNOWN
         follow(self._alerts.values(), rows)
         settled_rows = (row for row in rows.values() if settled is None or settled(dict(row)))
         follow_flapping(self._alerts.values(), filter(accepts, settled_rows))
         self._forget_old(rows)
-        missed = {id: alert for summary in self._alerts.values() for id, alert in summary.missed.items()}
-        ids = [id for id in self._alerts if id not in missed]
-        notices = [notice for id in ids if (notice := self._next_notice(id, rows, accepts))]
-        tracked = {alert.incident_id for alert in (*self._alerts.values(), *missed.values())}
+        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows, accepts))]
+        tracked = {alert.incident_id for alert in self._alerts.values()}
         former = {id for alert in self._alerts.values() for id in alert.former}
         alert_of_incident = {alert.incident_id: id for id, alert in reversed(self._alerts.items())}
         for id, row in rows.items():
@@ -222,10 +210,7 @@ class Ledger:
     def _is_unheard(self, notice: IncidentNotice) -> bool:
         """Return whether the sink has certainly no notice about an incident."""
         alert = self._alerts.get(notice.id)
-        if alert is None:
-            return True
-        may_have_arrived = alert.sending is not None and alert.sending.may_have_arrived
-        return alert.state is AlertState.UNSENT and not may_have_arrived and not alert.missed
+        return alert is None or (alert.is_first and alert.arrival is Arrival.UNSENT and not alert.is_summary)
 
     def _next_notice(
         self,
@@ -233,31 +218,40 @@ class Ledger:
         rows: Mapping[str, Mapping[str, Any]],
         accepts: Callable[[Mapping[str, Any]], bool],
     ) -> IncidentNotice | None:
-        """Return the notice that an alert needs, if any, and forget a failed one that is outdated."""
+        """Return the notice that an alert needs, if any."""
         alert = self._alerts[id]
         row = rows.get(alert.incident_id)
         target = NoticeStatus.FIRING if row is not None and row["ended_at"] is None else NoticeStatus.RESOLVED
-        if (sending := alert.sending) is not None:
-            if sending.may_have_arrived or sending.notice["status"] == target:
-                return sending.as_notice()
-            alert.sending = None
-        match alert.state, target:
-            case AlertState.UNSENT, _:
-                if row is None or not accepts(row):  # withdrawn, or filtered, before the sink heard of it
-                    del self._alerts[id]
-                    return None
-                return IncidentNotice(target, row, alert.labels, alert.episode)
-            case AlertState.FIRING, NoticeStatus.RESOLVED:
+        if alert.arrival is Arrival.UNKNOWN or alert.is_summary:
+            return alert.as_notice()
+        if alert.arrival is Arrival.UNSENT:
+            if alert.is_first and (row is None or not accepts(row)):
+                del self._alerts[id]  # the sink has not heard of it
+                return None
+            if alert.is_first or alert.status is target:
                 return IncidentNotice(target, row or withdrawn(alert), alert.labels, alert.episode)
-            case AlertState.RESOLVED, NoticeStatus.FIRING:
-                assert row is not None
-                return IncidentNotice(target, row, alert.labels, alert.episode + 1)
-        return None
+            self._take_back(id, row)
+        if alert.status is target or alert.arrival is Arrival.REFUSED:
+            return None
+        episode = alert.episode + (target is NoticeStatus.FIRING)
+        return IncidentNotice(target, row or withdrawn(alert), alert.labels, episode)
+
+    def _take_back(self, id: str, row: Mapping[str, Any] | None) -> None:
+        """Return an alert to the state before a notice that has certainly not arrived, and is not the first one."""
+        alert = self._change(id)
+        alert.arrival = Arrival.ACCEPTED
+        if alert.status is NoticeStatus.FIRING:
+            alert.status, alert.notice = NoticeStatus.RESOLVED, None
+            alert.episode -= 1
+        else:
+            assert row is not None
+            alert.status = NoticeStatus.FIRING
+            alert.notice = IncidentNotice(alert.status, row).as_json()
 
     def _order(self, notice: IncidentNotice) -> tuple[Any, ...]:
         """Order notices by failed attempts, then by time; what gold has withdrawn comes after its successor."""
         alert = self._alerts.get(notice.id)
-        attempts = 0 if alert is None or alert.sending is None else alert.sending.attempts
+        attempts = alert.attempts if alert is not None and alert.is_pending else 0
         incident = notice.incident
         is_withdrawn = "withdrawn" in (incident.get("attributes") or {})
         return attempts, is_withdrawn, incident["first_sign_at"], incident["incident_id"]
@@ -281,108 +275,75 @@ class Ledger:
 
     # What has happened to a notice
 
-    def begin(self, notice: IncidentNotice, position: Any = None) -> Sending:
-        """Record that a notice is about to be sent.
-
-        Args:
-            notice: a notice of `pending`.
-            position: the position of the sink, a value of JSON; the position of the first attempt is kept.
-        """
-        alert = self._alerts.get(notice.id)
-        if alert is None:
-            alert = self._alerts[notice.id] = new_alert(notice)
+    def begin(self, notice: IncidentNotice) -> None:
+        """Record that a notice of `pending` is about to be sent."""
+        if notice.id not in self._alerts:
+            self._alerts[notice.id] = new_alert(notice)
             if notice.incident["kind"] == MISSED:
-                alert.missed = {missed.id: new_alert(missed) for missed in self._missed}
                 for missed in self._missed:
-                    self._set_state(alert.missed[missed.id], missed, AlertState.RESOLVED)
+                    self._alerts[missed.id] = new_alert(missed)
+                    self._settle(missed, Arrival.ACCEPTED)
                 self._missed = []
-        if alert.sending is None:
-            first_labels = None if notice.first_labels is None else dict(notice.first_labels)
-            alert.sending = Sending(notice.as_json(), first_labels, notice.episode, position)
-        alert.sending.attempts += 1
-        alert.sending.is_under_way = True
-        self._change(notice.id)
-        return alert.sending
-
-    def cancel(self, notice: IncidentNotice) -> None:
-        """Record that a notice that has begun was not sent."""
-        alert = self._alerts[notice.id]
-        assert alert.sending is not None
-        alert.sending.attempts -= 1
-        alert.sending.is_under_way = False
-        if alert.sending.attempts == 0:
-            alert.sending = None
-            if alert.state is AlertState.UNSENT:
-                del self._alerts[notice.id]
-        self._change(notice.id)
-
-    def sending(self, notice: IncidentNotice) -> Sending | None:
-        """Return the earlier attempts to send a notice, if any."""
-        alert = self._alerts.get(notice.id)
-        return None if alert is None else alert.sending
+        alert = self._change(notice.id)
+        if not alert.is_pending:
+            alert.attempts = alert.strikes = 0
+        if alert.arrival is not Arrival.UNKNOWN:
+            alert.arrival, alert.notice = Arrival.UNDER_WAY, notice.as_json()
+            alert.status, alert.episode = notice.status, notice.episode
 
     def confirm(self, notice: IncidentNotice) -> None:
         """Record that the sink has accepted a notice."""
-        alert = self._alerts[notice.id]
+        alert = self._settle(notice, Arrival.ACCEPTED)
         if not alert.is_counted:
             alert.is_counted, row = True, notice.incident
             self.totals[str(row["cluster_id"]), str(row["kind"])] += 1
-        self._set_state(alert, notice, AlertState(notice.status))
-        self._change(notice.id)
 
     def fail(self, notice: IncidentNotice, *, may_have_arrived: bool) -> None:
         """Record that the sink has not accepted a notice, which remains pending."""
-        sending = self.sending(notice)
-        assert sending is not None
-        sending.is_under_way = False
-        sending.may_have_arrived |= may_have_arrived
-        self._change(notice.id)
+        alert = self._change(notice.id)
+        alert.attempts += 1
+        if may_have_arrived:
+            alert.arrival = Arrival.UNKNOWN
+        elif alert.arrival is Arrival.UNDER_WAY:
+            alert.arrival = Arrival.UNSENT
 
     def strike(self, notice: IncidentNotice) -> int:
         """Count that the sink failed at a notice while it accepted others, and return the number of such rounds."""
-        sending = self.sending(notice)
-        if sending is None:  # the attempt failed before it began
-            return 0
-        sending.strikes += 1
-        self._change(notice.id)
-        return sending.strikes
+        alert = self._change(notice.id)
+        alert.strikes += 1
+        return alert.strikes
+
+    def bury(self, notice: IncidentNotice, reason: str) -> None:
+        """Make a notice that has failed a dead letter."""
+        alert = self._alerts[notice.id]
+        letter = DeadLetter(_iso(datetime.now(UTC)), notice.id, reason, alert.attempts, notice.as_json())
+        self.dead_letters = [*self.dead_letters, letter][-DEAD_LETTERS_KEPT:]
+        self.dead_letter_count += 1
+        is_there = alert.arrival is Arrival.UNKNOWN or notice.status is NoticeStatus.RESOLVED
+        self._settle(notice, Arrival.ACCEPTED if is_there else Arrival.REFUSED)
 
     def end_round(self, *, accepted: int, failed: int) -> None:
         """Record the outcome of a round; a sink is available again once it lacks nothing."""
+        for id, alert in self._alerts.items():
+            if alert.arrival is Arrival.UNDER_WAY:  # the round ended before it was sent
+                self._change(id).arrival = Arrival.UNSENT
         since = self.unavailable_since
         if not failed and not self._missed:
             since = None
         elif failed and not accepted:
             since = since or datetime.now(UTC)
-        if since != self.unavailable_since:
-            self.unavailable_since = since
-            self._change()
+        self._is_saved &= since == self.unavailable_since
+        self.unavailable_since = since
 
-    def bury(self, notice: IncidentNotice, reason: str) -> None:
-        """Make a notice a dead letter."""
-        alert = self._alerts[notice.id]
-        assert alert.sending is not None
-        sending = alert.sending
-        letter = DeadLetter(_iso(datetime.now(UTC)), notice.id, reason, sending.attempts, notice.as_json())
-        self.dead_letters = [*self.dead_letters, letter][-DEAD_LETTERS_KEPT:]
-        self.dead_letter_count += 1
-        if notice.status is NoticeStatus.RESOLVED:
-            state = AlertState.RESOLVED
-        else:
-            state = AlertState.FIRING if sending.may_have_arrived else AlertState.REFUSED
-        self._set_state(alert, notice, state)
-        self._change(notice.id)
-
-    def _set_state(self, alert: SentAlert, notice: IncidentNotice, state: AlertState) -> None:
-        alert.state, alert.sending, alert.episode = state, None, notice.episode
-        is_firing = state is AlertState.FIRING
+    def _settle(self, notice: IncidentNotice, arrival: Arrival) -> SentAlert:
+        alert = self._change(notice.id)
+        alert.status, alert.arrival, alert.is_first = notice.status, arrival, False
         ended = notice.incident["ended_at"]
         if "withdrawn" in (notice.incident.get("attributes") or {}):
             ended = None  # the time of the driver, which must not decide what polls of another time are too old
-        alert.ended_at = None if is_firing else alert.first_sign_at if ended is None else _iso(ended)
-        alert.incident = notice.as_json() if is_firing else None
-        self._alerts |= alert.missed
-        alert.missed = {}
+        alert.ended_at = None if alert.is_firing else alert.first_sign_at if ended is None else _iso(ended)
+        alert.notice = notice.as_json() if alert.is_firing else None
+        return alert
 
     # Changes of gold
 
@@ -390,7 +351,7 @@ class Ledger:
         ends = {
             id: rows[alert.incident_id]["ended_at"] if alert.incident_id in rows else _time(alert.ended_at)
             for id, alert in self._alerts.items()
-            if alert.state in {AlertState.RESOLVED, AlertState.REFUSED} and alert.sending is None
+            if alert.is_resolved or alert.arrival is Arrival.REFUSED
         }
         all_ends = [*ends.values(), *(row["ended_at"] for row in rows.values())]
         newest = max((ended for ended in all_ends if ended is not None), default=None)

@@ -1,4 +1,4 @@
-"""Alerts that a sink has received, notices on their way, and dead letters, as the ledger stores them.
+"""Alerts that a sink has received or is about to receive, and dead letters, as the ledger stores them.
 
 The tables of `ledger` describe their states.
 """
@@ -9,43 +9,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kwire_pipeline.sinks.notice import IncidentNotice
+from kwire_pipeline.sinks.notice import MISSED, IncidentNotice, NoticeStatus
 
 
-class AlertState(StrEnum):
-    """The state of an alert; see the table of `ledger`."""
+class Arrival(StrEnum):
+    """The fate of the last notice of an alert; see the table of `ledger`."""
 
+    UNDER_WAY = "under way"
+    UNKNOWN = "unknown"
     UNSENT = "unsent"
-    FIRING = "firing"
-    RESOLVED = "resolved"
+    ACCEPTED = "accepted"
     REFUSED = "refused"
-
-
-@dataclass(slots=True)
-class Sending:
-    """A notice that is being sent.
-
-    Attributes:
-        notice: its values of JSON.
-        position: the position of the sink before the first attempt.
-        attempts: number of attempts.
-        strikes: number of rounds in which the sink failed at this notice but accepted others.
-        is_under_way: True during an attempt, and after a crash during one.
-        may_have_arrived: True if the outcome of an earlier attempt is unknown.
-    """
-
-    notice: dict[str, Any]
-    first_labels: dict[str, str] | None
-    episode: int
-    position: Any = None
-    attempts: int = 0
-    strikes: int = 0
-    is_under_way: bool = False
-    may_have_arrived: bool = False
-
-    def as_notice(self) -> IncidentNotice:
-        """Return the notice, with the same bytes at each attempt."""
-        return IncidentNotice.from_json(self.notice, self.first_labels, self.episode)
 
 
 @dataclass(slots=True)
@@ -55,24 +29,56 @@ class SentAlert:
     Attributes:
         incident_id: the id that gold has for it now.
         labels: the labels of its first notice.
-        incident: the values of its last notice as `firing`, with which it is resolved if gold no longer has it.
+        status: the status of its last notice.
+        arrival: the fate of this notice.
+        episode: the number of times that the alert has fired.
+        notice: the values of JSON of this notice, until it is accepted; those of `firing` as long as the alert fires.
+        is_first: True until the first notice of the alert is accepted or a dead letter.
+        attempts: number of failed attempts to send the notice.
+        strikes: number of rounds in which the sink failed at the notice but accepted others.
         former: the ends of earlier incidents of the alert, by their ids in gold.
         is_counted: False until a notice about the incident is accepted.
-        missed: the resolved alerts that a summary stands for, by id; empty for an incident.
     """
 
-    state: AlertState
     incident_id: str
     subject: str
     first_sign_at: str
-    ended_at: str | None
     labels: dict[str, str]
+    status: NoticeStatus = NoticeStatus.FIRING
+    arrival: Arrival = Arrival.UNSENT
     episode: int = 1
-    incident: dict[str, Any] | None = None
-    sending: Sending | None = None
-    missed: dict[str, SentAlert] = field(default_factory=dict)
+    notice: dict[str, Any] | None = None
+    is_first: bool = True
+    ended_at: str | None = None
+    attempts: int = 0
+    strikes: int = 0
     former: dict[str, str] = field(default_factory=dict)
     is_counted: bool = False
+
+    @property
+    def is_pending(self) -> bool:
+        """True if the sink has not accepted the last notice, and may still do so."""
+        return self.arrival not in {Arrival.ACCEPTED, Arrival.REFUSED}
+
+    @property
+    def is_firing(self) -> bool:
+        """True if the sink has the alert as open, and no other notice is pending."""
+        return self.status is NoticeStatus.FIRING and self.arrival is Arrival.ACCEPTED
+
+    @property
+    def is_resolved(self) -> bool:
+        """True if the sink has the alert as ended, and no other notice is pending."""
+        return self.status is NoticeStatus.RESOLVED and self.arrival is Arrival.ACCEPTED
+
+    @property
+    def is_summary(self) -> bool:
+        """True if no incident of gold, but a pending summary of missed ones, is the reason for the alert."""
+        return self.is_pending and self.notice is not None and self.notice["kind"] == MISSED
+
+    def as_notice(self) -> IncidentNotice:
+        """Return the last notice, with the same bytes each time. An alert that has ended has none."""
+        assert self.notice is not None
+        return IncidentNotice.from_json(self.notice, self.labels, self.episode)
 
 
 @dataclass(slots=True)
@@ -92,11 +98,6 @@ class DeadLetter:
 
 
 def decode_alert(values: dict[str, Any]) -> SentAlert:
-    """Return an alert from its values of JSON. An attempt that was under way may have arrived."""
-    sending = values.pop("sending")
-    missed = {id: decode_alert(alert) for id, alert in values.pop("missed", {}).items()}
-    alert = SentAlert(**values | {"state": AlertState(values["state"]), "missed": missed})
-    if sending is not None:
-        alert.sending = Sending(**sending)
-        alert.sending.may_have_arrived |= alert.sending.is_under_way
-    return alert
+    """Return an alert from its values of JSON."""
+    names = {"status": NoticeStatus(values["status"]), "arrival": Arrival(values["arrival"])}
+    return SentAlert(**values | names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kwire.errors import KwireError
 
@@ -60,39 +60,8 @@ class IncidentSink(Protocol):
 
 
 @runtime_checkable
-class SearchableSink(Protocol):
-    """A sink that can look up received notices, so that a crash repeats nothing."""
-
-    def position(self) -> Any:
-        """Return where the sink keeps the notices that it receives from now on, as a value of JSON.
-
-        Raises:
-            SinkFailed: that cannot be found out now.
-        """
-
-    def has_received(self, notice: IncidentNotice, position: Any) -> bool:
-        """Return whether the sink has received a notice since it had a position.
-
-        Raises:
-            SinkFailed: that cannot be found out now.
-        """
-
-
-@runtime_checkable
-class BatchSink(Protocol):
-    """A sink that takes several notices at once."""
-
-    def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
-        """Deliver notices, as `send` does.
-
-        Raises:
-            SinkFailed: they were not accepted; some of them may have arrived.
-        """
-
-
-@runtime_checkable
 class RepeatingSink(Protocol):
-    """A sink that forgets open alerts unless they are repeated.
+    """A sink that forgets open alerts unless they are repeated, and takes several notices at once.
 
     Attributes:
         open_alerts: number of alerts that are open, or will be after this round. The delivery sets it.
@@ -104,11 +73,11 @@ class RepeatingSink(Protocol):
     def repeat_s(self) -> float:
         """Seconds between repetitions."""
 
-    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
-        """Deliver the `firing` notices of open alerts again.
+    def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
+        """Deliver notices as `send` does: new ones, or again the `firing` notices of open alerts.
 
         Raises:
-            SinkFailed: they were not accepted.
+            SinkFailed: they were not accepted; some of them may have arrived.
         """
 
 

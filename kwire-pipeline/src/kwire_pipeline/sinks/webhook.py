@@ -297,29 +297,18 @@ class AlertmanagerSink(WebhookSink):
         Raises:
             SinkFailed: it was not accepted.
         """
-        self._post_alerts([notice], {"Idempotency-Key": f'"{notice.key}"'})
+        self.send_batch([notice])
 
     def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
-        """Post notices in one request.
+        """Post notices, new ones or repeated ones, in one request.
 
         Raises:
             SinkFailed: one of them was not accepted. Alertmanager has accepted the others.
         """
-        self._post_alerts(notices, {})
-
-    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
-        """Post firing alerts again, in one request.
-
-        Raises:
-            SinkFailed: they were not accepted.
-        """
-        self._post_alerts(notices, {})
-
-    def _post_alerts(self, notices: Sequence[IncidentNotice], headers: Mapping[str, str]) -> None:
         began = self._clock()
         try:
             try:
-                self._post_in_time(notices, headers)
+                self._post_in_time(notices)
             except SinkFailed as failure:
                 # A proxy that does not take the size of a single alert may say so by any status, or by none.
                 is_of_notice = failure.is_final or failure.may_have_arrived
@@ -328,7 +317,7 @@ class AlertmanagerSink(WebhookSink):
                 if len(self._short) >= SHORT_KEPT:
                     self._short.clear()
                 self._short.add(notices[0].id)
-                self._post_in_time(notices, headers)
+                self._post_in_time(notices)
         except SinkFailed as failure:
             if failure.is_final or failure.may_have_arrived:
                 self._lost_s += self._clock() - began
@@ -344,18 +333,18 @@ class AlertmanagerSink(WebhookSink):
         smoothed = self._seconds_per_alert + SMOOTHING * (spent - self._seconds_per_alert)
         self._seconds_per_alert = max(spent, smoothed)
 
-    def _post_in_time(self, notices: Sequence[IncidentNotice], headers: Mapping[str, str]) -> None:
+    def _post_in_time(self, notices: Sequence[IncidentNotice]) -> None:
         """Post notices, and once more if they were refused while the clock of the receiver was unknown.
 
         Alertmanager refuses an alert that begins in its future, and its answer is the first that says its time.
         """
         ahead = self._ahead
         try:
-            self._post(self._alerts(notices), headers)
+            self._post(self._alerts(notices), {})
         except SinkFailed as failure:
             if not failure.is_final or abs(self._ahead - ahead) < SMALLEST_SKEW:
                 raise
-            self._post(self._alerts(notices), headers)
+            self._post(self._alerts(notices), {})
 
     def _alerts(self, notices: Sequence[IncidentNotice]) -> list[dict[str, Any]]:
         now = self._now() + self._ahead

@@ -249,9 +249,16 @@ class DyingJob:
         try:
             self._delivery.publish(self._gold.read)
         except Killed:
-            self._delivery.release()  # as the system does
-            self._delivery = self._started()
-        return self._delivery.open()
+            self._restart()
+        while True:
+            try:
+                return self._delivery.open()
+            except Killed:
+                self._restart()
+
+    def _restart(self) -> None:
+        self._delivery.release()  # as the system does
+        self._delivery = self._started()
 
     def close(self) -> None:
         self._delivery.release()
