@@ -11,14 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.controller import feature_commands, replica_commands, topic_commands
-from kwire_cluster.controller.backend import Outcome
 from kwire_cluster.controller.change_handlers import process_event
 from kwire_cluster.controller.controller_context import ControllerContext
 from kwire_cluster.controller.controller_election import ElectedEpoch, elect, resign
@@ -26,8 +24,7 @@ from kwire_cluster.controller.errors import CommandError, NotController, Request
 from kwire_cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire_cluster.controller.feature_commands import NO_FEATURES
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
-from kwire_cluster.controller.partition_limits import PartitionBudget
-from kwire_cluster.request_quotas import TimeSlice, current_account
+from kwire_cluster.request_quotas import current_account
 from kwire_cluster.zookeeper.controllers import ActiveController
 from kwire_cluster.zookeeper.errors import (
     ConnectionLost,
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
     from kwire.messages.kip4.structures import TopicReassignment
-    from kwire_cluster.controller.backend import TopicNames, TopicReassignmentStatus
+    from kwire_cluster.controller.backend import Outcome, TopicNames, TopicReassignmentStatus
     from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.events import ChangeEvent, ControllerEvent
     from kwire_cluster.controller.feature_commands import FeatureUpdateOutcome
@@ -197,44 +194,23 @@ class Controller:
         validate_only: bool = False,
     ) -> list[Outcome]:
         """See `AdminBackend`."""
-        settings = self._config.current
-        budget = PartitionBudget(settings)
-        outcomes: list[Outcome] = []
-        time_slice = TimeSlice()
-        time_slice.suspend()
-        for commands in topic_commands.creation_commands(creations, settings):
-            create = partial(
-                topic_commands.create_topics,
-                commands=commands,
-                client_id=client_id,
-                author=author,
-                budget=budget,
-                rng=self._rng,
-                time_slice=time_slice,
-                validate_only=validate_only,
-            )
+        request = topic_commands.TopicCreationRequest(
+            creations, self._config.current, client_id, author, validate_only=validate_only
+        )
+        while not request.is_complete:
             try:
-                outcomes += await self._request(create, is_continued=bool(outcomes))
+                request.outcomes += await self._request(request.create_chunk, is_continued=bool(request.outcomes))
             except RequestTimedOut as error:
-                # Further parts are not sent: a client that has waited for so long does not wait for each of them.
-                unanswered = {creation.topic_name: error for creation in creations}
-                for outcome in outcomes:
-                    del unanswered[outcome.topic]
-                return [*outcomes, *(Outcome(name, error) for name in unanswered)]
-        return outcomes
+                # Further chunks are not sent: a client that has waited for so long does not wait for each of them.
+                request.give_up(error)
+        return request.outcomes
 
     async def alter_topics(
         self, alterations: Sequence[TopicAlteration], *, author: str = UNKNOWN, validate_only: bool = False
     ) -> list[Outcome]:
         """See `AdminBackend`."""
         return await self._request(
-            partial(
-                topic_commands.alter_topics,
-                alterations=alterations,
-                author=author,
-                rng=self._rng,
-                validate_only=validate_only,
-            )
+            lambda context: topic_commands.alter_topics(context, alterations, author, validate_only=validate_only)
         )
 
     async def delete_topics(
@@ -242,7 +218,7 @@ class Controller:
     ) -> list[Outcome]:
         """See `AdminBackend`."""
         return await self._request(
-            partial(topic_commands.delete_topics, names=names, author=author, validate_only=validate_only)
+            lambda context: topic_commands.delete_topics(context, names, author, validate_only=validate_only)
         )
 
     async def describe_topic(self, name: str) -> Topic:
@@ -258,7 +234,9 @@ class Controller:
     ) -> list[Outcome]:
         """See `AdminBackend`."""
         return await self._request(
-            partial(replica_commands.elect_preferred_leaders, topics=topics, author=author, validate_only=validate_only)
+            lambda context: replica_commands.elect_preferred_leaders(
+                context, topics, author, validate_only=validate_only
+            )
         )
 
     async def reassign_partitions(
@@ -266,7 +244,7 @@ class Controller:
     ) -> list[Outcome]:
         """See `AdminBackend`."""
         return await self._request(
-            partial(replica_commands.reassign_partitions, topics=topics, author=author, validate_only=validate_only)
+            lambda context: replica_commands.reassign_partitions(context, topics, author, validate_only=validate_only)
         )
 
     async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
@@ -278,7 +256,7 @@ class Controller:
     ) -> FeatureUpdateOutcome:
         """See `AdminBackend`."""
         return await self._request(
-            partial(feature_commands.update_features, changes=changes, author=author, validate_only=validate_only)
+            lambda context: feature_commands.update_features(context, changes, author, validate_only=validate_only)
         )
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
@@ -380,6 +358,7 @@ class Controller:
             self._config,
             self._known_topic_id,
             self._known_features,
+            self._rng,
         )
         queue.enqueue_reload()
         try:

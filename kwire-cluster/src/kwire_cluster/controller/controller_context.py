@@ -33,6 +33,7 @@ from kwire_cluster.zookeeper.errors import (
 from kwire_cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from uuid import UUID
 
@@ -62,6 +63,7 @@ class ControllerContext:
         epoch_zk_version: the version of `/controller_epoch`.
         known_topic_id: returns the id of a topic as this broker knew it before the election.
         known_features: returns the finalized features that this broker knows.
+        rng: chooses where automatic replica assignments start.
         topics_to_reread: topics to read again even if the version of their registration is unchanged.
         unwatched_topics: topics that this controller created and does not watch yet.
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
@@ -84,6 +86,7 @@ class ControllerContext:
         config: LiveConfig,
         known_topic_id: Callable[[str], UUID | None],
         known_features: Callable[[], VersionedFeatures],
+        rng: random.Random,
     ) -> None:
         self.store = store
         self.broker_id = broker_id
@@ -94,6 +97,7 @@ class ControllerContext:
         self.config = config
         self.known_topic_id = known_topic_id
         self.known_features = known_features
+        self.rng = rng
         self.cluster = Cluster()
         self.loader = StateLoader(store, watch, self.report)
         self.writer = FencedWriter(store, elected.zk_version)

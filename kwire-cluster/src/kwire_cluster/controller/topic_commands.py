@@ -1,6 +1,7 @@
 """Requests that create, alter, delete, describe, and list topics.
 
-There is one function for each topic method of `AdminBackend`; the consumer of the event queue runs it. A request is
+There is one function, or a `TopicCreationRequest`, for each topic method of `AdminBackend`; the consumer of the event
+queue runs it. A request is
 validated against the cluster state, written, and answered, with one outcome for each topic.
 
 Of several commands for one topic, the last one counts. In strict batches and in deletions, all of them are rejected
@@ -36,7 +37,6 @@ from kwire_cluster.zookeeper.operations import Create
 from kwire_cluster.zookeeper.topics import DeletionMarker
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.controller.controller_context import ControllerContext
 
-__all__ = ["alter_topics", "create_topics", "creation_commands", "delete_topics", "describe_topic", "list_topics"]
+__all__ = ["TopicCreationRequest", "alter_topics", "delete_topics", "describe_topic", "list_topics"]
 
 CHUNK_SIZE = 100
 """Topics that are created together."""
@@ -52,70 +52,89 @@ CHUNK_SIZE = 100
 Command = TypeVar("Command")
 
 
-def creation_commands(
-    creations: Sequence[TopicCreation], settings: NodeSettings
-) -> list[dict[str, TopicCreation | CommandError]]:
-    """Return the commands that count for each topic, in chunks between which other requests may be processed."""
-    commands = list(_unique_commands(creations, lambda one: one.topic_name, strict=settings.strict_batches).items())
-    return [dict(commands[start : start + CHUNK_SIZE]) for start in range(0, len(commands), CHUNK_SIZE)]
+class TopicCreationRequest:
+    """A request to create topics with leaders. It is carried out in chunks, between which the queue has other events.
 
-
-async def create_topics(
-    context: ControllerContext,
-    commands: Mapping[str, TopicCreation | CommandError],
-    client_id: str | None,
-    author: str,
-    budget: PartitionBudget,
-    rng: random.Random,
-    time_slice: TimeSlice,
-    *,
-    validate_only: bool = False,
-) -> list[Outcome]:
-    """Create topics with leaders.
+    A chunk is validated against the cluster state of its time and the topics before it, and written. The budget of new
+    partitions and the time slice belong to the whole request; the slice is suspended while a chunk is not validated.
 
     Args:
+        creations: the topics.
+        settings: the settings at the beginning of the request.
+        client_id: the client that asks, for settings of assignments.
         author: the author in the audit.
-        time_slice: the slice of the whole request, suspended.
         validate_only: True to return the outcomes and write nothing.
+
+    Attributes:
+        outcomes: the outcomes of the chunks so far.
     """
-    time_slice.resume()
-    topics, errors = await _plan_creations(context, commands, client_id, budget, rng, time_slice)
-    time_slice.suspend()
-    if validate_only:
+
+    def __init__(
+        self,
+        creations: Sequence[TopicCreation],
+        settings: NodeSettings,
+        client_id: str | None,
+        author: str,
+        *,
+        validate_only: bool,
+    ) -> None:
+        self.outcomes: list[Outcome] = []
+        # The commands that count for each topic.
+        self._commands = _unique_commands(creations, lambda one: one.topic_name, strict=settings.strict_batches)
+        self._client_id = client_id
+        self._author = author
+        self._validate_only = validate_only
+        self._budget = PartitionBudget(settings)
+        self._time_slice = TimeSlice()
+        self._time_slice.suspend()
+
+    @property
+    def is_complete(self) -> bool:
+        """True once all topics have outcomes."""
+        return len(self.outcomes) == len(self._commands)
+
+    def give_up(self, error: CommandError) -> None:
+        """Let an error be the outcome of the remaining topics."""
+        names = list(self._commands)[len(self.outcomes) :]
+        self.outcomes += [Outcome(name, error) for name in names]
+
+    async def create_chunk(self, context: ControllerContext) -> list[Outcome]:
+        """Create the topics of the next chunk, and return their outcomes, which the caller adds unless it gives up."""
+        begin = len(self.outcomes)
+        commands = dict(list(self._commands.items())[begin : begin + CHUNK_SIZE])
+        self._time_slice.resume()
+        topics, errors = await self._plan(context, commands)
+        self._time_slice.suspend()
+        if not self._validate_only:
+            written, failed = await _write_new_topics(context, topics, self._author)
+            for name, error in failed.items():
+                errors[name] = _creation_error(name, error)
+                context.reread_topic(name)
+            context.unwatched_topics.update(topic.name for topic in written)
+            context.update_topics(written)
         return _outcomes(commands, errors)
-    written, failed = await _write_new_topics(context, topics, author)
-    for name, error in failed.items():
-        errors[name] = _creation_error(name, error)
-        context.reread_topic(name)
-    context.unwatched_topics.update(topic.name for topic in written)
-    context.update_topics(written)
-    return _outcomes(commands, errors)
 
-
-async def _plan_creations(
-    context: ControllerContext,
-    commands: Mapping[str, TopicCreation | CommandError],
-    client_id: str | None,
-    budget: PartitionBudget,
-    rng: random.Random,
-    time_slice: TimeSlice,
-) -> tuple[list[Topic], dict[str, CommandError]]:
-    """Return the valid new topics, and the errors of the other commands by topic."""
-    topics: list[Topic] = []
-    errors: dict[str, CommandError] = {}
-    cluster = context.cluster
-    for name, command in commands.items():
-        await time_slice.step()
-        try:
-            creation = _raise_error(command)
-            topic = new_topic(creation, cluster, context.election, context.settings, rng, client_id, budget)
-        except CommandError as error:
-            errors[name] = error
-            continue
-        cluster = replace(cluster, topics=cluster.topics.updated([topic]))  # later names must not collide with it
-        topics.append(topic)
-        budget.take(len(topic.partitions))
-    return topics, errors
+    async def _plan(
+        self, context: ControllerContext, commands: Mapping[str, TopicCreation | CommandError]
+    ) -> tuple[list[Topic], dict[str, CommandError]]:
+        """Return the valid new topics, and the errors of the other commands by topic."""
+        topics: list[Topic] = []
+        errors: dict[str, CommandError] = {}
+        cluster, budget = context.cluster, self._budget
+        for name, command in commands.items():
+            await self._time_slice.step()
+            try:
+                creation = _raise_error(command)
+                topic = new_topic(
+                    creation, cluster, context.election, context.settings, context.rng, self._client_id, budget
+                )
+            except CommandError as error:
+                errors[name] = error
+                continue
+            cluster = replace(cluster, topics=cluster.topics.updated([topic]))  # later names must not collide with it
+            topics.append(topic)
+            budget.take(len(topic.partitions))
+        return topics, errors
 
 
 async def _write_new_topics(
@@ -170,7 +189,6 @@ async def alter_topics(
     context: ControllerContext,
     alterations: Sequence[TopicAlteration],
     author: str,
-    rng: random.Random,
     *,
     validate_only: bool = False,
 ) -> list[Outcome]:
@@ -187,7 +205,7 @@ async def alter_topics(
             alteration = _raise_error(command)
             if strict:
                 check_single_instruction(alteration)
-            topics[name] = alter_topic(alteration, context.cluster, context.election, budget, rng)
+            topics[name] = alter_topic(alteration, context.cluster, context.election, budget, context.rng)
             budget.take(len(topics[name].partitions) - len(require_topic(name, context.cluster).partitions))
         except CommandError as error:
             errors[name] = error
