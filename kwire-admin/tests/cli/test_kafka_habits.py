@@ -22,7 +22,6 @@ def test_no_hint_hides_a_command() -> None:
         (("produce",), "kwire has no producer and no consumer: use kcat, or kafka-console-producer.sh"),
         (("kafka-console-consumer.sh",), "kafka-console-consumer.sh"),
         (("lag",), "write `kafka groups lag`"),
-        (("use", "topic", "orders"), "it is a statement of `kafka shell`"),
         (("describe", "topics"), "write the noun first: topics describe"),
         (("version",), "write `kafka --version`"),
         (("doctor",), "write `kafka cluster health`"),
@@ -48,3 +47,14 @@ def test_statements_of_the_shell_are_commands() -> None:
         refused = kwire("set", "nosuch", "=", "7", "-b", cluster.bootstrap)
         assert (refused.code, "brokers report no config 'nosuch'" in refused.err) == (2, True)
         assert "expected = after 'nosuch'" in kwire("set", "nosuch", "-b", cluster.bootstrap).err
+
+
+def test_shell_starts_with_what_it_is_to_use() -> None:
+    with FakeCluster(1, topics=["orders", "other"], partitions=1) as cluster:
+        used = kwire("use", "topic", "orders", "-b", cluster.bootstrap, "-o", "csv", stdin="describe;")
+        described = kwire("describe", "orders", "-b", cluster.bootstrap, "-o", "csv")
+        missing = kwire("-b", cluster.bootstrap, "use", "topic", "ordrs", stdin="describe;")
+        unknown = kwire("-b", cluster.bootstrap, "use", "cluster", "prod", stdin="describe;")
+    assert used == described
+    assert (missing.code, missing.out, "did you mean orders" in missing.err) == (1, "", True)
+    assert (unknown.code, unknown.out) == (2, "")

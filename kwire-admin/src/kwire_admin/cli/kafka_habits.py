@@ -31,7 +31,6 @@ FIRST_WORDS = {
     "reset-offsets": "write `kafka groups reset-offsets`",
     "status": "write `kafka cluster health`",
     "update": "write the noun first, such as `kafka configs set`",
-    "use": "it is a statement of `kafka shell`; here, name the topic, the group, or the cluster with each command",
     "version": "write `kafka --version`",
     "versions": "write `kafka brokers api-versions`",
 }

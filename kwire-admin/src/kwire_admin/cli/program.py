@@ -55,7 +55,7 @@ class AdminGroup(CommandGroup):
         noun = registry.find_noun(args[1]) if len(args) > 1 else None
         names = () if noun is None else registry.verb_names(noun)
         habit = first_word_hint(args[0])
-        if habit is not None and (noun is None or args[0] == "use"):  # `use topic orders` names no verb
+        if habit is not None and noun is None:
             return f": {habit}"
         if noun is not None:
             return f": write the noun first: {noun} {args[0] if args[0] in names else '|'.join(names)}"

@@ -57,6 +57,7 @@ class ExistingNames:
     def __init__(self, admin: AdminClient) -> None:
         self._admin = admin
         self._names: dict[str, tuple[str, ...]] = {}
+        self._marked: tuple[str, ...] | None = None
 
     async def suggest(self, error: AdminError, item: str, *, compare: bool = True) -> AdminError:
         """Return an error; one because of an unknown name with the names that are most similar to it.
@@ -76,7 +77,8 @@ class ExistingNames:
         names = () if kind is None else await self._list(kind)
         if name.rpartition("-")[0] in names:  # a topic that does not have the partition
             return error
-        # A topic that is marked for deletion is listed, and does not exist for a change.
+        if kind == "topics" and name in names and await self._is_marked(name):
+            return replace_text(error, f"topic {name} is marked for deletion, and cannot be changed")
         suggested = [one for one in similar(name, names) if one != name] if compare else []
         text = error.text.rstrip(".")
         if error.text in UNKNOWN_TOPIC_TEXTS and names and name not in names:
@@ -85,7 +87,15 @@ class ExistingNames:
             return error
         if suggested:
             text += f"; did you mean {' or '.join(suggested)}?"
-        return AdminError(error.code, error.name, error.item, text, error.attempts, error.needs)
+        return replace_text(error, text)
+
+    async def _is_marked(self, topic: str) -> bool:
+        """Return whether a topic is marked for deletion: it is listed, and does not exist for a change."""
+        if self._admin.dialect == "kip4" and self._marked is None:
+            self._marked = ()
+            with suppress(KwireError):
+                self._marked = tuple(await self._admin.list_topics_marked_for_deletion())
+        return topic in (self._marked or ())
 
     async def _list(self, kind: str) -> tuple[str, ...]:
         from kwire_admin.operations.names import NAMES
@@ -95,3 +105,8 @@ class ExistingNames:
             with suppress(KwireError):
                 self._names[kind] = tuple(await NAMES[kind](self._admin))
         return self._names[kind]
+
+
+def replace_text(error: AdminError, text: str) -> AdminError:
+    """Return an error with another text."""
+    return AdminError(error.code, error.name, error.item, text, error.attempts, error.needs)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.client.admin import AdminClient, AdminError
+from kwire.client.admin import AdminClient, AdminError, NewTopic, TopicChange
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.suggestions import ExistingNames, with_suggestions
+from tests.cluster.controller.clusters import SETTINGS
+from tests.cluster.node.memory_nodes import memory_nodes
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,23 @@ async def test_names_are_listed_once_for_many_errors() -> None:
     assert [row.name for row in rows] == names
     assert rows[0].error.text == "it does not exist; did you mean orders?"
     assert sent <= 1
+
+
+async def test_topic_that_is_marked_for_deletion_is_not_unknown() -> None:
+    """Its deletion waits for a dead broker: it is listed, and the controller answers changes as if it did not exist."""
+    async with memory_nodes(1, 2, settings=SETTINGS) as (cluster, admin):
+        assert not (
+            await admin.create_topics({name: NewTopic(assignment={0: [1, 2]}) for name in ("old", "older")})
+        ).errors
+        await cluster.wait_idle()
+        await cluster.kill(2)
+        await cluster.wait_idle()
+        assert not (await admin.delete_topics(["old"])).errors
+
+        async def failures() -> list[Failure]:
+            outcomes = await admin.alter_topics({"old": TopicChange(set_configs={"retention.ms": "7"})})
+            return [Failure(name, error) for name, error in outcomes.errors.items()]
+
+        [row] = await with_suggestions(admin, failures())
+
+    assert row.error.text == "topic old is marked for deletion, and cannot be changed"

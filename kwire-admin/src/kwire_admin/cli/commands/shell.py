@@ -6,12 +6,15 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from kwire.terminal.cluster import with_environment
 from kwire.terminal.cluster_options import admin_option, cluster_options, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @click.command(params=[*cluster_options()])
@@ -31,6 +34,23 @@ def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: An
       echo 'topics list;' | kafka shell -b localhost:9092
     """
     del admin  # every statement is administration
+    return run_shell(context, values, keep_going=keep_going)
+
+
+def run_shell(
+    context: click.Context, values: dict[str, Any], *, first: Sequence[str] = (), keep_going: bool = False
+) -> int:
+    """Run a shell until it ends, and return its exit code.
+
+    Args:
+        context: the context of the command.
+        values: the values of its options that choose the cluster.
+        first: the words of a statement that runs before all others. If it fails, nothing else runs.
+        keep_going: true to continue a script after a statement that fails.
+
+    Raises:
+        click.UsageError: the options do not choose a cluster, or the script is not UTF-8.
+    """
     from kwire_admin.cli.shell.leave import Leave
     from kwire_admin.cli.shell.session import ShellSession
 
@@ -38,6 +58,11 @@ def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: An
     defaults = {name: chosen.pop(name) for name in ("output", "debug")}
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     with ShellSession(chosen, interactive=interactive) as session:
+        if first:
+            from kwire_admin.cli.shell.runner import run_words_once
+
+            if code := run_words_once(session, first, defaults):
+                return code
         if interactive:
             from kwire_admin.cli.shell.prompt import run_prompt
 

@@ -1,3 +1,3 @@
-"""Show what the controller has to do, as ZooKeeper has it (before Kafka 4.0)."""
+"""Show pending work of the controller in ZooKeeper, and decode znodes (before Kafka 4.0)."""
 
 NEEDS_ASYNCIO = True  # the sessions of kazoo are futures of asyncio
