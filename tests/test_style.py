@@ -175,7 +175,7 @@ NOUNS = (
     "others partitions permissions places polls problems quotas records replicas requests rows sections segments "
     "servers settings snapshots tables topics transactions users versions voters"
 )
-PLURAL = re.compile(rf" (?:(?:bad|changed|late|live|missing|more|other) )?(?:{NOUNS.replace(' ', '|')})\b")
+PLURAL = re.compile(rf" (?:(?:bad|late|live|missing|more|other) )?(?:{NOUNS.replace(' ', '|')})\b")
 NOT_ONE = (
     r"(?:[A-Z_]+|kind|title|limit|limits)\b|.* if |len\((?:ids|lags|lines|longest)\b|created|total|placement.factors"
     r"|partitions$|', '.join"

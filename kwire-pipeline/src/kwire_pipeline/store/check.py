@@ -283,7 +283,7 @@ def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck
             candidates = _candidates(store, checked)
         else:
             if pinned.ignored is not None:
-                text = f"{counted(pinned.ignored, 'changed row')} after commit {pin.number}"
+                text = f"{pinned.ignored} changed rows after commit {pin.number}"
                 rows = abs(sum(file.rows for file in delta_table.files_of(table)) - (pin.rows or 0))
                 checked.findings.append(Finding(name, text, rows if pin.rows is not None else 0))
                 checked.changes = True

@@ -48,7 +48,8 @@ def change_reason(code: int, topic: TopicChange, brokers: Collection[int]) -> st
     if code == ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT:
         return _assignment_reason(topic.assignment, brokers)
     if code == ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED:
-        return f"the topic has more than {counted(topic.partitions or 0, 'partition')}, and partitions cannot be removed"
+        requested = counted(topic.partitions or 0, "partition")
+        return f"the topic has more than {requested}, and partitions cannot be removed"
     if code == ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC:
         return "the cluster accepts one kind of change for each topic (admin.batch.strict): send them one by one"
     return _reason(code, topic.partitions, topic.replication_factor, topic.set_configs, brokers)
