@@ -21,7 +21,8 @@ AND_TIER = $(if $(filter change,$(TIER)), and not nightly)$(if $(filter nightly,
 # What each supported version of Spark must pass; `make test-java` and `make test-programs` run it on the installed one.
 SPARK_TESTS := $(addprefix kwire-pipeline/tests/pipeline/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
 # Folders with a target of their own.
-OTHERS := --ignore=kwire-admin/tests/kafka --ignore=tests/release --ignore=tests/lint
+KAFKA := $(wildcard $(addsuffix /tests/kafka,$(PRODUCTS)))
+OTHERS := $(addprefix --ignore=,$(KAFKA)) --ignore=tests/release --ignore=tests/lint
 # The files with such tests; collecting all files would take longer than some of them.
 PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs $(TESTS))
 # Files with random examples of Hypothesis, and of histories of a cluster.
@@ -62,7 +63,7 @@ test-programs: java setup ## run the tests that need the network, a browser, tmu
 	$(PYTEST) -m 'programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PROGRAMS)
 
 test-kafka: java setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
-	$(PYTEST) kwire-admin/tests/kafka -m 'kafka$(AND_TIER)'
+	$(PYTEST) $(KAFKA) -m 'kafka$(AND_TIER)'
 
 nightly: java setup ## run what `.ci/run` leaves out, or one GROUP of it (`python3 -m scripts.nightly --list`)
 	$(PYTHON) -m scripts.nightly $(GROUP)

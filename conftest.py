@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 SLOWEST = ("kwire-pipeline/tests/pipeline/", "kwire-cluster/tests/cluster/")
-MARKED_FOLDERS = {"kwire-admin/tests/kafka/": "kafka", "tests/release/": "release"}
-"""Marks of all tests of a folder."""
+MARKED_FOLDERS = {"tests/kafka/": "kafka", "tests/release/": "release"}
+"""Marks of all tests of a folder, in every product."""
+pytest_plugins = ["tests.kafka.fixtures"]
 OLD_KAFKA = {"kafka39", "secured39"}
 """Fixtures, and parameters of fixtures, that start Kafka 3.9."""
 
@@ -85,7 +86,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and "java" in item.fixturenames:
         item.add_marker(pytest.mark.java)
     for folder, mark in MARKED_FOLDERS.items():
-        if item.nodeid.startswith(folder):
+        if f"/{folder}" in f"/{item.nodeid}":
             item.add_marker(mark)
     slow = any(item.get_closest_marker(mark) for mark in (*MARKED_FOLDERS.values(), "programs"))
     if slow and (item.get_closest_marker("change") is None or _needs_old_kafka(item)):

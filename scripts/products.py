@@ -91,6 +91,25 @@ def wrong_pairs() -> dict[tuple[str, str], set[str]]:
     return wrong
 
 
+REPOSITORY_TESTS = ("docs/", "lint/", "release/", "test_", "cli/fork_server.py")
+"""Tests of the root that are of the whole repository, and the process that imports all commands once for all tests."""
+
+
+def wrong_test_imports() -> dict[str, set[str]]:
+    """Return the products that tests import against the arrows, by the file of the test."""
+    files = modules()
+    wrong: dict[str, set[str]] = defaultdict(set)
+    for product in PRODUCTS.values():
+        for file in product.tests.rglob("*.py"):
+            if product.folder == ROOT and str(file.relative_to(product.tests)).startswith(REPOSITORY_TESTS):
+                continue
+            allowed = {product.name, *product.imports}
+            imported = {product_of(target).name for target, _ in _imported(file, "", files)}
+            if imported - allowed:
+                wrong[str(file.relative_to(ROOT))] = imported - allowed
+    return wrong
+
+
 def _imported(file: Path, module: str, files: Mapping[str, Path]) -> Iterator[tuple[Path, str]]:
     """Yield the file and the name of each import of a product, also of lazy imports and imports for types."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -14,7 +14,9 @@ from scripts.nightly import GROUPS, command, turn
 from tests.for_rows import for_rows
 
 ROOT = Path(__file__).parent.parent
+FIXTURES = "import pytest\n@pytest.fixture\ndef kafka39(): pass\n@pytest.fixture\ndef kafka44(): pass\n"
 TESTS = {
+    "kwire-admin/tests/kafka/fixtures.py": FIXTURES,
     "kwire-admin/tests/kafka/test_a.py": "def test_a(kafka44): pass\nclass kafka39: pass\n",
     "kwire-admin/tests/kafka/test_b.py": "import pytest\npytestmark = pytest.mark.change\n"
     "def test_b(kafka44): pass\ndef test_old(kafka39): pass\n"
@@ -24,7 +26,6 @@ TESTS = {
     "@pytest.mark.programs\ndef test_program(): pass\n"
     "@pytest.mark.nightly\ndef test_slow(): pass\n",
 }
-FIXTURES = "import pytest\n@pytest.fixture\ndef kafka39(): pass\n@pytest.fixture\ndef kafka44(): pass\n"
 EACH_CHANGE = {"test_b", "test_each[kafka44]", "test_c_change", "test_d"}
 NIGHTLY = {"test_a", "test_old", "test_each[kafka39]", "test_c", "test_program", "test_slow"}
 
@@ -36,7 +37,7 @@ def tree(tmp_path: Path) -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text() + FIXTURES)
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     return tmp_path
 
 

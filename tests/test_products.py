@@ -13,11 +13,15 @@ from pathlib import Path
 
 import kwire
 from kwire._util import products as joined
-from scripts.products import PRODUCTS, ROOT, modules, product_of, wrong_pairs
+from scripts.products import PRODUCTS, ROOT, modules, product_of, wrong_pairs, wrong_test_imports
 
 
 def test_no_import_runs_against_the_arrows() -> None:
     assert wrong_pairs() == {}
+
+
+def test_tests_lie_with_the_product_that_they_import() -> None:
+    assert wrong_test_imports() == {}
 
 
 def test_arrows() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,7 @@ from kwire._util.atomic_file import open_new, replace_file
 from kwire.capture import Capture, upload
 from kwire.capture.folder import PARTIAL_SUFFIX
 from kwire.storage.location import Location
-from kwire_admin.cli.completion.name_cache import write_atomically
-from kwire_admin.compat.install import install
-from kwire_admin.operations.written_files import LocalFiles
-from kwire_admin.reassignment.execution.run_folder import cluster_folder
-from tests.for_rows import for_rows
+from tests.followed_links import check_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,30 +26,13 @@ def write_ready_file(path: Path) -> None:
 
 WRITERS: dict[str, Callable[[Path], object]] = {
     "replace_file": lambda path: replace_file(path, b"new", is_synced=True),
-    "written files": lambda path: LocalFiles().write(path, "new"),
     "ready file": write_ready_file,
-    "cache of names": lambda path: write_atomically(str(path), b"new"),
-    "scripts": lambda path: install(path.parent / "bin"),
 }
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_link_with_a_name_that_was_ever_temporary_is_not_followed(writer: str, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    folder = tmp_path / "shared"
-    (folder / "bin").mkdir(parents=True)
-    path = folder / "out.json"
-    for name in (".out.json.new", "out.json.partial", "out.new", f"out.json.{os.getpid()}", "bin/kafka-acls.partial"):
-        (folder / name).symlink_to(victim)
-
-    WRITERS[writer](path)
-
-    assert victim.read_text() == "precious"
-    written = folder / "bin" / "kafka-acls" if writer == "scripts" else path
-    assert written.is_file()
-    assert not written.is_symlink()
-    assert len(list(folder.glob(".*.partial"))) == 0
+    check_writer(WRITERS[writer], tmp_path)
 
 
 def test_capture_does_not_follow_links_in_its_folder(tmp_path: Path) -> None:
@@ -82,27 +60,6 @@ def test_file_of_a_crash_is_replaced_and_a_failed_one_is_removed(tmp_path: Path)
     with pytest.raises(IsADirectoryError):
         replace_file(tmp_path, "a folder is not a file")
     assert list(tmp_path.parent.glob(".*.partial")) == []
-
-
-@for_rows(
-    ("cluster_id", "name"),
-    [
-        ("OxLJSmVyQDObLBBCZ8iTXg", "OxLJSmVyQDObLBBCZ8iTXg"),
-        ("a/b", "a%2Fb"),
-        ("a_b", "a_b"),
-        ("..", "%2E."),
-        (".", "%2E"),
-        (None, "without-id"),
-    ],
-)
-def test_each_cluster_has_a_folder_of_its_own(cluster_id: str | None, name: str) -> None:
-    assert cluster_folder(Path("/state"), cluster_id) == Path("/state") / name
-
-
-def test_long_ids_of_clusters_have_short_and_different_names() -> None:
-    names = {cluster_folder(Path("/state"), "é" * 500 + end).name for end in ("", "a", "b")}
-    assert len(names) == 3
-    assert max(map(len, names)) < 255
 
 
 def test_upload_to_a_folder_does_not_follow_links(tmp_path: Path) -> None:

@@ -30,9 +30,8 @@ from kwire.protocol import (
     SentRequest,
     WrongCorrelation,
 )
-from kwire.protocol.negotiated_versions import FETCH, KIP4_VERSIONS
+from kwire.protocol.negotiated_versions import KIP4_VERSIONS
 from kwire.releases import release
-from kwire_cluster.node.requests.apis import served_requests
 from tests.for_rows import for_rows
 
 BROKER = Endpoint("broker-1", 9092)
@@ -170,14 +169,6 @@ def test_all_api_keys_of_a_node_select_kip4() -> None:
     assert connection.version_of(TopicMetadataRequest_V1) == 1
     with pytest.raises(NoCommonVersion):
         connection.version_of(MetadataRequest)  # the same key in another dialect
-
-
-def test_versions_of_a_node_are_listed_by_nodes() -> None:
-    served: dict[int, list[int]] = {}
-    for request in served_requests():
-        served.setdefault(request.api_key, []).extend(request.versions)
-    assert {key: (min(all_), max(all_)) for key, all_ in served.items() if key >= 1000} == KIP4_VERSIONS
-    assert FETCH not in served
 
 
 VERSION_RANGES = st.integers(0, 3).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, 20)))

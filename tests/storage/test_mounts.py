@@ -13,7 +13,6 @@ import pytest
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
 from kwire.storage.preconditions import UnsupportedMount, require_links
-from kwire_pipeline.store.commits import PipelineStore
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -23,13 +22,6 @@ def failing(number: int) -> Any:
         raise OSError(number, os.strerror(number))
 
     return fail
-
-
-def test_store_is_not_created_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "link", failing(errno.EPERM))
-
-    with pytest.raises(UnsupportedMount, match=r"out: its file system has no link \(Operation not permitted\)"):
-        PipelineStore(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("number", UNSUPPORTED)

@@ -26,7 +26,6 @@ from kwire_admin.compat.script import ScriptRun
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.registry import find_verb
 from kwire_admin.operations.verbs.changes import ItemChange
-from kwire_zookeeper_tools.verbs.tools.run import ToolOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +71,6 @@ def poll_event() -> None:
 PRINTED_FOR_PEOPLE: dict[str, Callable[[], object]] = {
     "table": lambda: print_rows("table", ItemChange, [ItemChange(HOSTILE, HOSTILE, 1)], Paint(on=False)),
     "CSV": lambda: print_rows("csv", ItemChange, [ItemChange(HOSTILE, HOSTILE, 1)], Paint(on=False)),
-    "output of a tool": lambda: print_rows("table", ToolOutput, [ToolOutput("t", None, 0, HOSTILE)], Paint(on=False)),
     "error": lambda: VerbSession().report(HOSTILE),
     "error in the shell": lambda: StatementErrors().report(HOSTILE),
     "warning": lambda: verb_run().warn(HOSTILE),

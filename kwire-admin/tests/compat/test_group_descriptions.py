@@ -1,4 +1,7 @@
-"""Lines of `kafka-consumer-groups --describe` by release; `tests/kafka/oracle` compares them with those of Kafka."""
+"""Lines of `kafka-consumer-groups --describe` by release.
+
+`tests/kafka/oracle` of kwire-zookeeper-tools compares them with those of Kafka.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from kwire.testing import FakeCluster
 from kwire_admin import compat
 from kwire_admin.compat import SCRIPTS, install, run_script
 from kwire_admin.compat.registry import MODULES, find_script
-from kwire_zookeeper_tools import find_tools
 from tests.cli.running import environment, kwire
 from tests.for_rows import for_rows
 
@@ -163,10 +162,3 @@ def test_run_class_explains_unknown_classes(capsys: pytest.CaptureFixture[str]) 
     assert "nothing in place of the class kafka.tools.GetOffsetShel: did you mean" in capsys.readouterr().err
     assert run_script("kafka-run-class", []) == 1
     assert capsys.readouterr().err == "USAGE: kafka-run-class classname [opts]\n"
-
-
-def test_no_class_belongs_to_two_scripts_or_tools() -> None:
-    classes = [cls for name in MODULES for cls in find_script(name).classes]
-    classes += [cls for tool in find_tools().tools.values() for cls in tool.replaces]
-    assert len(classes) == len(set(classes))
-    assert {"kafka.tools.ConsumerOffsetChecker", "kafka.admin.CreateTopicCommand"} < {*classes}

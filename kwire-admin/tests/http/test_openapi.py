@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,3 +193,17 @@ def _values_of(key: str, node: Any) -> Iterator[Any]:
         if name == key:
             yield child
         yield from _values_of(key, child)
+
+
+def test_interface_is_described_without_the_libraries_of_single_verbs() -> None:
+    """OpenAPI imports every verb, and `kafka http` must start where only its own extra is installed."""
+    program = """
+import sys
+for name in ("numpy", "ortools", "pyarrow", "pyspark", "deltalake", "duckdb", "cryptography", "confluent_kafka"):
+    sys.modules[name] = None
+from kwire_admin.http.openapi import openapi_document
+
+assert openapi_document()
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -38,7 +38,7 @@ from kwire.protocol import ConnectionClosed, OversizedFrame
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
 from tests.eventually import eventually
-from tests.kafka.conftest import SESSION_SECONDS
+from tests.kafka.fixtures import SESSION_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path

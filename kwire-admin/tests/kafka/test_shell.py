@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka
 import pytest
+from kazoo.client import KazooClient
 
 from kwire.testing import FakeCluster
-from kwire_cluster.zookeeper import ConsumerOffset, connect, make_path
 from scripts.record_shell_session import RECORDING, recorded
 from tests.cli.administration import Operator
 from tests.cli.running import kwire
@@ -98,11 +98,11 @@ async def test_stats_of_a_script_are_rows(kafka39: Kafka39, store: str) -> None:
         assert producer.flush(60) == 0
         options = ""
         if store == "zookeeper":
-            path = ConsumerOffset.path("old", TOPIC, 1)
-            zookeeper = await connect(kafka39.zookeeper)
-            await make_path(zookeeper, path)
-            await zookeeper.set(path, ConsumerOffset(3).encode())
-            await zookeeper.close()
+            zookeeper = KazooClient(kafka39.zookeeper)
+            zookeeper.start()
+            zookeeper.create(f"/consumers/old/offsets/{TOPIC}/1", b"3", makepath=True)
+            zookeeper.stop()
+            zookeeper.close()
             options = f"--zookeeper {kafka39.zookeeper} --group old"
         else:
             committed(kafka39)

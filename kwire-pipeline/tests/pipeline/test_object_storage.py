@@ -14,10 +14,10 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from kwire.capture import NotACapture, UploadConflict, replay, segments
 from kwire.capture.upload import upload
+from kwire.cli.program import run
 from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing import FakeCluster
 from kwire.testing.kafka.jars import jars_of
-from kwire_admin.cli import run
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest

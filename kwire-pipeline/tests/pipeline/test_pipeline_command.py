@@ -20,8 +20,8 @@ import pytest
 
 import kwire_pipeline.pipeline
 from kwire.capture import SCHEMA, Capture
+from kwire.cli.program import run
 from kwire.testing import FakeCluster
-from kwire_admin.cli import run
 from kwire_pipeline.live.capture_streams import stream_name
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS

@@ -42,8 +42,6 @@ from kwire.messages.kafka.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.groups.lag import lag
 from tests.client.admin.scripted_broker import ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:
@@ -215,16 +213,6 @@ async def test_rows_are_commits_and_assignments_together(seed: int) -> None:
     assert group.total == (
         sum(END - offset for offset in committed.values()) if owners.keys() <= committed.keys() else None
     )
-
-
-async def test_sum_is_unknown_with_one_partition_and_says_why() -> None:
-    warnings: list[str] = []
-    async with admin_of(Coordinator1({0: 40, 1: 60}, {"a": (0, 1, 2)})) as admin:
-        rows = await lag(Run(admin, warn=warnings.append), groups=["billing"], total=True)
-    [row] = [row for row in rows if not hasattr(row, "error")]
-    assert getattr(row, "lag", 0) is None
-    [warning] = warnings
-    assert "1 of 3 partitions is not known (orders-2: no committed offset); the others add up to 100" in warning
 
 
 async def test_refused_description_does_not_hide_the_offsets() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +21,7 @@ from kwire_admin.reassignment.execution.run_folder import (
     read_run,
     running_process,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.for_rows import for_rows
 
 MOVE = Move(PartitionKey("orders", 0), (1, 2), (3, 2), 7, 1)
 
@@ -126,3 +124,24 @@ def test_dry_run_of_a_run_in_progress_names_its_process(tmp_path: Path) -> None:
     with create(tmp_path) as run, pytest.raises(FolderInUse):
         check_not_running(run.path)
     check_not_running(run.path)
+
+
+@for_rows(
+    ("cluster_id", "name"),
+    [
+        ("OxLJSmVyQDObLBBCZ8iTXg", "OxLJSmVyQDObLBBCZ8iTXg"),
+        ("a/b", "a%2Fb"),
+        ("a_b", "a_b"),
+        ("..", "%2E."),
+        (".", "%2E"),
+        (None, "without-id"),
+    ],
+)
+def test_each_cluster_has_a_folder_of_its_own(cluster_id: str | None, name: str) -> None:
+    assert cluster_folder(Path("/state"), cluster_id) == Path("/state") / name
+
+
+def test_long_ids_of_clusters_have_short_and_different_names() -> None:
+    names = {cluster_folder(Path("/state"), "é" * 500 + end).name for end in ("", "a", "b")}
+    assert len(names) == 3
+    assert max(map(len, names)) < 255

@@ -9,18 +9,20 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwire import frame
+from kwire._util.products import find_part
 from kwire.protocol.client_connection import response_class
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper import connect
 from kwire_cluster.zookeeper.store import make_path
-from kwire_zookeeper_tools.on_node import on_node
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from kwire_cluster.node.requests.request_context import NodeServices
+    from kwire_cluster.node.tools import NodeTool
     from kwire_cluster.zookeeper import Store
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
@@ -45,6 +47,14 @@ async def new_root(server: EmbeddedZooKeeper) -> str:
     return server.hosts + root
 
 
+def node_tools() -> Callable[[NodeServices], Sequence[NodeTool]]:
+    """Return what a node is started with: the tools of an installed product."""
+    part = find_part("node-tools")
+    assert part is not None
+    tools: Callable[[NodeServices], Sequence[NodeTool]] = part()
+    return tools
+
+
 def settings(zookeeper: str, node_id: int = 1, **others: Any) -> NodeSettings:
     return NodeSettings(**{"id": node_id, "zookeeper": zookeeper, "zookeeper_session_timeout_ms": 10_000, **others})
 
@@ -60,7 +70,7 @@ async def started_nodes(settings_of_nodes: Iterable[NodeSettings]) -> AsyncGener
     started: list[Node] = []
     try:
         for settings_of_node in settings_of_nodes:
-            node = Node(settings_of_node, on_node())
+            node = Node(settings_of_node, node_tools())
             await node.start()
             started.append(node)
             await eventually(lambda: all(knows_cluster(other, len(started)) for other in started))

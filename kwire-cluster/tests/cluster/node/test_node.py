@@ -33,8 +33,7 @@ from kwire_cluster.zookeeper import BrokerRegistration, ControllerEpoch
 from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire_cluster.zookeeper.errors import Unreachable
-from kwire_zookeeper_tools.on_node import on_node
-from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
+from tests.cluster.node.nodes import knows_cluster, new_root, node_tools, nodes, send, session, settings
 from tests.eventually import eventually
 
 
@@ -98,10 +97,10 @@ async def test_missing_chroot_is_created(server: EmbeddedZooKeeper) -> None:
 async def test_failed_start_leaves_nothing_behind(server: EmbeddedZooKeeper) -> None:
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
-        other = Node(settings(root, 2, listen=("127.0.0.1", node.port)), on_node())
+        other = Node(settings(root, 2, listen=("127.0.0.1", node.port)), node_tools())
         with pytest.raises(OSError, match="in use"):
             await other.start()
-        third = Node(settings(root, 3, metrics=("127.0.0.1", node.port)), on_node())
+        third = Node(settings(root, 3, metrics=("127.0.0.1", node.port)), node_tools())
         with pytest.raises(OSError, match="in use"):
             await third.start()
         async with session(root) as store:
@@ -109,7 +108,7 @@ async def test_failed_start_leaves_nothing_behind(server: EmbeddedZooKeeper) -> 
 
 
 async def test_start_fails_without_zookeeper() -> None:
-    node = Node(settings("127.0.0.1:1", zookeeper_connection_timeout_ms=300), on_node())
+    node = Node(settings("127.0.0.1:1", zookeeper_connection_timeout_ms=300), node_tools())
     with pytest.raises(Unreachable):
         await node.start()
 
@@ -117,7 +116,7 @@ async def test_start_fails_without_zookeeper() -> None:
 async def test_start_fails_if_the_id_is_in_use(server: EmbeddedZooKeeper) -> None:
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
-        other = Node(settings(root, 1, zookeeper_session_timeout_ms=400), on_node())
+        other = Node(settings(root, 1, zookeeper_session_timeout_ms=400), node_tools())
         with pytest.raises(IdInUse, match=f"id 1, at PLAINTEXT://127.0.0.1:{node.port}"):
             await other.start()
 
@@ -130,7 +129,7 @@ async def test_restarted_node_waits_for_the_end_of_its_earlier_registration(serv
     async with session(root) as earlier:
         registration = BrokerRegistration(()).encode()
         await earlier.create(BrokerRegistration.path(1), registration, ephemeral=True)
-        node = Node(settings(root, 1), on_node())
+        node = Node(settings(root, 1), node_tools())
         with structlog.testing.capture_logs() as events:
             starting = asyncio.create_task(node.start())
             waiting = "waiting for the end of an earlier registration"

@@ -40,10 +40,9 @@ from kwire_cluster.node.node import Node
 from kwire_cluster.node.process import run_node
 from kwire_cluster.node.requests.apis import served_requests
 from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
-from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.memory_store import MemoryZooKeeper
 from tests.cluster.node.handling import node_services
-from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
+from tests.cluster.node.nodes import knows_cluster, new_root, node_tools, nodes, send, session, settings
 from tests.cluster.node.requests.test_error_codes import alteration, creation
 from tests.eventually import eventually
 
@@ -128,7 +127,7 @@ async def test_every_api_refuses_what_needs_unknown_metadata() -> None:
 
     backend = Controller(MemoryZooKeeper().session(), 1, send_nothing)
     services = node_services(backend)
-    services.tools.register(on_node()(services))
+    services.tools.register(node_tools()(services))
     dispatcher = RequestDispatcher(services, Metrics(1))
     services.dispatch = dispatcher.dispatch
     for requests in EXPECTED.values():
@@ -174,7 +173,7 @@ async def test_node_answers_once_it_has_the_metadata_of_its_session(server: Embe
     questions = ClusterMetadataRequest(), TopicMetadataRequest_V1(topic_names=(TOPIC,))
     async with nodes(root, 1) as [controller]:
         assert (await send(controller, creation(TOPIC))).topics[0].error_code == 0
-        node = Node(settings(root, 2), on_node())
+        node = Node(settings(root, 2), node_tools())
         try:
             async with withheld_metadata(node):
                 await node.start()
@@ -202,7 +201,7 @@ async def test_ready_file_appears_with_the_metadata(server: EmbeddedZooKeeper, t
     ready = tmp_path / "ready.json"
     async with session(root) as other:
         await other.create("/controller", b'{"version":1,"brokerid":9,"timestamp":"0"}', ephemeral=True)
-        running = asyncio.create_task(run_node(settings(root, 1), ready, None, on_node()))
+        running = asyncio.create_task(run_node(settings(root, 1), ready, None, node_tools()))
         try:
             while await other.exists("/brokers/ids/1") is None:
                 await asyncio.sleep(0.01)
@@ -239,7 +238,7 @@ async def test_rolling_restart_gives_no_wrong_answer(server: EmbeddedZooKeeper) 
             stopping = asyncio.create_task(running[at].stop(grace=0.5))
             while not stopping.done():
                 await ask(running[at])
-            running[at] = Node(settings(root, running[at].settings.id, listen=("127.0.0.1", port)), on_node())
+            running[at] = Node(settings(root, running[at].settings.id, listen=("127.0.0.1", port)), node_tools())
             running[at].host, running[at].port = "127.0.0.1", port
             starting = asyncio.create_task(running[at].start())
             while not (starting.done() and running[at].is_ready):

@@ -26,9 +26,8 @@ from kwire_cluster.config.setting import SettingError
 from kwire_cluster.node.listener.connection_limits import CloseReason
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper.errors import NotAuthorized
-from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
-from tests.cluster.node.nodes import new_root, session
+from tests.cluster.node.nodes import new_root, node_tools, session
 from tests.cluster.node.requests.test_error_codes import creation
 from tests.cluster.node.secured import (
     ALICE_PASSWORD,
@@ -168,7 +167,7 @@ async def test_node_knows_users_as_soon_as_it_listens(server: EmbeddedZooKeeper)
     }
     async with secured(zookeeper, properties, 1) as [node]:
         port = node.port
-    again = Node(node_settings(zookeeper, 1, properties | {"listeners": f"ADMIN://127.0.0.1:{port}"}), on_node())
+    again = Node(node_settings(zookeeper, 1, properties | {"listeners": f"ADMIN://127.0.0.1:{port}"}), node_tools())
     starting = asyncio.create_task(again.start())
     config = with_sasl(ScramCredentials("node", Secret(NODE_PASSWORD), mechanism="SCRAM-SHA-256"))
     try:
@@ -325,7 +324,7 @@ async def test_every_address_is_allowed_with_authentication_or_on_request(server
 
 def test_secrets_are_not_shown() -> None:
     settings = node_settings("localhost:2181", 1, PLAIN | {"ssl.keystore.password": "store-secret-4"})
-    node = Node(settings, on_node())
+    node = Node(settings, node_tools())
     shown = [repr(settings), *(repr(node.config.explain(name)) for name in node.config.names())]
 
     assert not [text for text in shown for secret in SECRETS if secret in text]

@@ -12,8 +12,7 @@ from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 from kwire_cluster.node import znode_watcher
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
-from kwire_zookeeper_tools.on_node import on_node
-from tests.cluster.node.nodes import new_root, nodes, send, settings
+from tests.cluster.node.nodes import new_root, node_tools, nodes, send, settings
 from tests.cluster.node.test_node import creation, has_config, has_leaders
 from tests.eventually import eventually
 
@@ -85,7 +84,7 @@ async def test_cluster_survives_a_protected_znode(
             client.set_acls(path, OTHERS)
             await first.stop()
             await eventually(lambda: second.session is not None and second.session.controller.cluster is not None)
-            third = Node(settings(root, 3), on_node())
+            third = Node(settings(root, 3), node_tools())
             await third.start()
             try:
                 await eventually(lambda: has_leaders(third, "t", 1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from kwire_admin.cli import run
+from kwire.cli.program import run
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table, maintenance
 from kwire_pipeline.store.check import CannotRepair, Finding

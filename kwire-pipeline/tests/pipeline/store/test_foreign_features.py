@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, TableFeatures
 from deltalake.exceptions import DeltaError
 
-from kwire_admin.cli import run
+from kwire.cli.program import run
 from kwire_pipeline.sql_views import write_duckdb
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store.check import CannotRepair

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire_admin.cli import run
+from kwire.cli.program import run
 from kwire_pipeline.store import maintenance
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.record import CommitRecord, DataFile

@@ -16,8 +16,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from kwire.cli.program import run
 from kwire.errors import KwireError
-from kwire_admin.cli import run
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table, maintenance
 from kwire_pipeline.store.commits import PipelineStore

@@ -1,4 +1,4 @@
-"""The tool `dump-log-segments` on files that kwire has encoded; kwire-admin/tests/kafka reads those of brokers."""
+"""The tool `dump-log-segments` on files that kwire has encoded; tests/kafka reads those of brokers."""
 
 from __future__ import annotations
 

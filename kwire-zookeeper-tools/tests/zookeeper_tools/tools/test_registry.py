@@ -6,6 +6,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from kwire_admin.compat.registry import MODULES, find_script
 from kwire_admin.operations.registry import GROUP, kwire_tools, names_of
 from kwire_zookeeper_tools import BrokenTool, find_tool, find_tools, tool_names
 from kwire_zookeeper_tools.on_node import NODE_TOOLS
@@ -83,3 +84,10 @@ def test_tool_is_documented_with_its_output(name: str) -> None:
     page = (DOCS / "how-to" / "tools.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page
     assert f"\n$ kafka tools run {name}" in page
+
+
+def test_no_class_belongs_to_two_scripts_or_tools() -> None:
+    classes = [cls for name in MODULES for cls in find_script(name).classes]
+    classes += [cls for tool in find_tools().tools.values() for cls in tool.replaces]
+    assert len(classes) == len(set(classes))
+    assert {"kafka.tools.ConsumerOffsetChecker", "kafka.admin.CreateTopicCommand"} < {*classes}

@@ -11,6 +11,7 @@ import pytest
 
 from kwire.messages import every
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
+from kwire.protocol.negotiated_versions import FETCH, KIP4_VERSIONS
 from kwire_cluster.node.requests.apis import find_handler, served_requests
 from tests.cluster.node.handling import handle
 
@@ -50,3 +51,11 @@ def test_api_versions_needs_neither_zookeeper_nor_other_handlers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+def test_versions_of_a_node_are_listed_by_nodes() -> None:
+    served: dict[int, list[int]] = {}
+    for request in served_requests():
+        served.setdefault(request.api_key, []).extend(request.versions)
+    assert {key: (min(all_), max(all_)) for key, all_ in served.items() if key >= 1000} == KIP4_VERSIONS
+    assert FETCH not in served

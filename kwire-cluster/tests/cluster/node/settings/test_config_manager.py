@@ -12,8 +12,7 @@ from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper import ConfigChangeNotification, EntityConfig
-from kwire_zookeeper_tools.on_node import on_node
-from tests.cluster.node.nodes import new_root, nodes, send, session, settings
+from tests.cluster.node.nodes import new_root, node_tools, nodes, send, session, settings
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
         await result(node, "set", "num.partitions=9")
-        late = Node(settings(root, 2), on_node())
+        late = Node(settings(root, 2), node_tools())
         try:
             await late.start()
             assert late.settings.num_partitions == 9

@@ -17,8 +17,7 @@ from kwire_cluster.node.settings.finalized_features import IncompatibleFeatures
 from kwire_cluster.zookeeper import BrokerRegistration, FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire_cluster.zookeeper.errors import NoNode
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
-from kwire_zookeeper_tools.on_node import on_node
-from tests.cluster.node.nodes import new_root, nodes, send, session, settings
+from tests.cluster.node.nodes import new_root, node_tools, nodes, send, session, settings
 from tests.eventually import eventually
 from tests.for_rows import for_rows
 
@@ -180,7 +179,7 @@ async def is_registered(store: Store, node_id: int) -> bool:
 async def test_incompatible_node_refuses_to_start_and_does_not_register(server: EmbeddedZooKeeper) -> None:
     root = await new_root(server)
     async with nodes(root, 1, supported_features=NEW), session(root) as store:
-        node = Node(settings(root, 2, supported_features=OLD), on_node())
+        node = Node(settings(root, 2, supported_features=OLD), node_tools())
         with pytest.raises(IncompatibleFeatures) as failed:
             await node.start()
         assert str(failed.value) == (
@@ -226,7 +225,7 @@ async def test_rolling_upgrade_of_the_protocol_then_finalizing_and_downgrading(s
             if node_id in running:
                 await running.pop(node_id).stop(grace=0.5)
             version = ProtocolVersion.parse(protocol)
-            node = Node(settings(root, node_id, supported_features=features, protocol_version=version), on_node())
+            node = Node(settings(root, node_id, supported_features=features, protocol_version=version), node_tools())
             await node.start()
             running[node_id] = node
             await eventually(lambda: all(len(node.metadata.brokers) == len(running) for node in running.values()))

@@ -40,8 +40,8 @@ from kwire.storage.location import Location
 from kwire_pipeline.silver.state_builder import StateBuilder, silver_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic
-from tests.metadata.silver_events import TimedEvent, silver_events
 from tests.pipeline.recorded import NAMES, bronze
+from tests.pipeline.silver.silver_events import TimedEvent, silver_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

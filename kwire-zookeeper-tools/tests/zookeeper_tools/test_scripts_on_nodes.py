@@ -5,19 +5,29 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.client.admin import BlockingAdminClient, TopicDescription
 from kwire_admin.compat import run_script
+from kwire_cluster import LocalCluster
 from tests.eventually import eventually_sync
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    import pytest
-
-    from kwire_cluster import LocalCluster
+SESSION_SECONDS = 6.0
+"""A dead node counts as dead after it. A test waits for that once."""
 
 CREATE = "--create --topic old --partitions 1 --replication-factor"
+
+
+@pytest.fixture(scope="module")
+def cluster(java: None) -> Iterator[LocalCluster]:
+    """Three nodes; every test leaves them running."""
+    with LocalCluster(nodes=3, session_timeout=SESSION_SECONDS) as cluster:
+        yield cluster
 
 
 @for_rows(
