@@ -47,6 +47,7 @@ class ProxiedNetwork:
         self._servers = servers
         self._changed = threading.Condition()
         self._cut_off: frozenset[int] = frozenset()
+        self._reached: frozenset[int] = frozenset()
         self._listening: list[socket.socket] = []
 
     def proxy_of(self, server: int, port: int) -> int:
@@ -56,10 +57,15 @@ class ProxiedNetwork:
         threading.Thread(target=self._serve, args=(listening, server, port), daemon=True).start()
         return int(listening.getsockname()[1])
 
-    def cut_off(self, servers: Collection[int]) -> None:
-        """Cut servers off from all others, also from each other, in place of those before."""
+    def cut_off(self, servers: Collection[int], *, except_from: Collection[int] = ()) -> None:
+        """Cut servers off from all others, also from each other, in place of those before.
+
+        Args:
+            servers: the servers.
+            except_from: the servers that all others still reach.
+        """
         with self._changed:
-            self._cut_off = frozenset(servers)
+            self._cut_off, self._reached = frozenset(servers), frozenset(except_from)
             self._changed.notify_all()
 
     def heal(self) -> None:
@@ -107,7 +113,9 @@ class ProxiedNetwork:
         with suppress(OSError):
             while data := source.recv(CHUNK):
                 with self._changed:
-                    self._changed.wait_for(lambda: len(ends) == 1 or not ends & self._cut_off)
+                    self._changed.wait_for(
+                        lambda: len(ends) == 1 or bool(ends & self._reached) or not ends & self._cut_off
+                    )
                 target.sendall(data)
         for end in (source, target):
             with suppress(OSError):

@@ -14,11 +14,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+import confluent_kafka
 import pytest
 
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
-from tests.kafka.partitioned_network import Partitioned39, Partitioned44
+from tests.kafka.partitioned_network import ZOOKEEPER, Partitioned39, Partitioned44
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,6 +177,32 @@ def test_brokers_without_zookeeper_are_not_healthy(cluster: Partitioned) -> None
         assert becomes(lambda: ("zookeeper-unreachable", None) in problems(cluster), within=30)
     finally:
         cluster.resume_zookeeper()
+    assert becomes(lambda: not problems(cluster), within=150), problems(cluster)
+
+
+@pytest.mark.parametrize("cut_off", [1, 2])
+def test_brokers_that_reach_only_zookeeper_are_not_healthy(cluster: Partitioned, cut_off: int) -> None:
+    """They stay registered, and their metadata stays as it was. The records that nobody fetches remain as a sign."""
+    if isinstance(cluster, Partitioned44):
+        return  # without ZooKeeper, they are cut off from everything
+    assert becomes(lambda: not problems(cluster), within=150)
+    first = controller(cluster)
+    sick = set([broker for broker in BROKERS if broker != first][:cut_off])
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1"})
+    found: list[tuple[str, int | None]] = []
+
+    def is_seen() -> bool:
+        for partition in range(6):
+            producer.produce("sick", b"record", partition=partition)
+        producer.flush(10)
+        found[:] = problems(cluster)
+        return {broker for problem, broker in found if problem == "replication-stalled"} >= sick
+
+    cluster.network.cut_off(sick, except_from={ZOOKEEPER})
+    try:
+        assert becomes(is_seen, within=60), (sick, found)
+    finally:
+        cluster.network.heal()
     assert becomes(lambda: not problems(cluster), within=150), problems(cluster)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -33,12 +34,15 @@ from kwire_admin.operations.cluster_health.sources import AnsweringBroker, LogDi
 from kwire_admin.operations.declaration import Unhealthy
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.cluster.health import health
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 BROKERS = {broker: Endpoint("127.0.0.1", 9090 + broker) for broker in (1, 2, 3)}
 NOW = 1_000_000
+LIST_OFFSETS = 2
+"""The API key of ListOffsets."""
 REFUSED = AdminError.of_kafka(
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the quorum", "this needs Describe on the cluster"
 )
@@ -154,8 +158,8 @@ def test_log_directory_that_is_offline_or_full() -> None:
     ]
 
 
-async def problems_of(cluster: FakeCluster) -> list[HealthProblem]:
-    async with await AdminClient.open(cluster.bootstrap, timeout=1.5) as admin:
+async def problems_of(cluster: FakeCluster, timeout: float = 1.5) -> list[HealthProblem]:
+    async with await AdminClient.open(cluster.bootstrap, timeout=timeout) as admin:
         try:
             return [row for row in await health(Run(admin)) if isinstance(row, HealthProblem)]
         except Unhealthy as answer:
@@ -209,3 +213,53 @@ async def test_frozen_broker_cannot_hide_partitions() -> None:
     found = {(row.problem, row.broker) for row in problems}
     assert ("broker-unreachable", 3) in found
     assert {("views-differ", 1), ("views-differ", 2)} & found
+
+
+def stalled(problems: Iterable[HealthProblem]) -> dict[int | None, str]:
+    return {row.partition: row.details for row in problems if row.problem == "replication-stalled"}
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_records_that_replicas_in_sync_do_not_fetch_are_a_problem(seed: int) -> None:
+    """The metadata says nothing of it: no broker reaches the controller, so nobody leaves the replicas in sync."""
+    choose = random.Random(seed)
+    with FakeCluster(brokers=3, topics=["orders"], partitions=6) as cluster:
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            [topic] = (await admin.describe_topics()).values()
+        assert isinstance(topic, TopicDescription)
+        ends = {index: choose.choice((0, 7, 10**12)) for index in range(6)}
+        behind = {
+            partition.partition: {choose.choice([id for id in partition.isr if id != partition.leader]): 5}
+            for partition in topic.partitions
+            if ends[partition.partition] and choose.random() < 0.5
+        }
+        cluster.set_ends("orders", ends, behind=behind)
+        problems = await problems_of(cluster, timeout=6)
+    stalled_leaders = {row.broker for row in problems if row.problem == "replication-stalled"}
+    assert stalled_leaders == {topic.partitions[index].leader for index in behind}
+    assert stalled(problems) == {
+        index: f"high watermark {ends[index] - 5} after 1 s, log end {ends[index]} before; "
+        f"not fetched by broker {broker} (log end {ends[index] - 5})"
+        for index, [broker] in behind.items()
+    }
+
+
+async def test_records_that_are_fetched_in_time_are_no_problem() -> None:
+    with FakeCluster(brokers=3, topics=["orders"], partitions=1) as cluster:
+        cluster.move_leader("orders", 0, 1)
+        cluster.set_ends("orders", {0: 10}, behind={0: {2: 1, 3: 1}})
+        async with await AdminClient.open(cluster.bootstrap, timeout=600) as admin:
+            checking = asyncio.create_task(health(Run(admin)))
+            await eventually(lambda: sum(request.api_key == LIST_OFFSETS for request in cluster.requests()) > 2)
+            cluster.set_ends("orders", {0: 20}, behind={0: {2: 5}})  # it has what the leader had
+            assert await checking == []
+
+
+async def test_replication_that_nobody_reports_is_not_checked() -> None:
+    with FakeCluster(brokers=3, topics=["orders"], partitions=2) as cluster:
+        for broker in (1, 2, 3):
+            cluster.misbehave(broker, "close", times=None, api_key=LIST_OFFSETS)
+        problems = await problems_of(cluster, timeout=60)
+    [row] = problems
+    assert row.problem == NOT_CHECKED
+    assert "replication of orders-0 and 1 more partitions" in row.details

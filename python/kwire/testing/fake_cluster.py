@@ -285,9 +285,23 @@ class FakeCluster:
 
     # Offsets and groups.
 
-    def set_ends(self, topic: str, ends: Mapping[int, int], starts: Mapping[int, int] | None = None) -> None:
-        """Set the ends of a topic's logs by partition, and their first offsets unless they stay. Others are 0."""
+    def set_ends(
+        self,
+        topic: str,
+        ends: Mapping[int, int],
+        starts: Mapping[int, int] | None = None,
+        behind: Mapping[int, Mapping[int, int]] | None = None,
+    ) -> None:
+        """Set the ends of a topic's logs by partition, and their first offsets unless they stay. Others are 0.
+
+        Args:
+            topic: the topic.
+            ends: the ends of the leaders' logs.
+            starts: the first offsets.
+            behind: the number of records that followers lack, by partition, then broker.
+        """
         self._offsets.ends[topic] = dict(ends)
+        self._offsets.behind[topic] = dict(behind or {})
         self._offsets.ended_at[topic] = time.time_ns() // 1_000_000
         if starts is not None:
             self._offsets.starts[topic] = dict(starts)

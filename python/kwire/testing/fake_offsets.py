@@ -47,7 +47,7 @@ __all__ = ["SERVED", "FakeOffsets"]
 
 SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
 """The lowest and highest served version by API key."""
-EARLIEST, MAX_TIMESTAMP = -2, -3
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 DEBUGGING_REPLICA = -2
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
@@ -70,6 +70,7 @@ class FakeOffsets:
 
     Attributes:
         ends: the end of each log by topic, then partition; 0 for others.
+        behind: the number of records that followers lack, by topic, partition, then broker; 0 for others.
         ended_at: the timestamp of the newest records of a topic, in milliseconds since 1970.
         starts: the first offset of each log; 0 for others.
         groups: the groups by id.
@@ -77,6 +78,7 @@ class FakeOffsets:
 
     def __init__(self) -> None:
         self.ends: dict[str, Mapping[int, int]] = {}
+        self.behind: dict[str, Mapping[int, Mapping[int, int]]] = {}
         self.ended_at: dict[str, int] = {}
         self.starts: dict[str, Mapping[int, int]] = {}
         self.groups: dict[str, FakeGroup] = {}
@@ -104,18 +106,20 @@ class FakeOffsets:
         topics = []
         for topic in message.topics:
             metadata = state.topics.get(topic.name)
-            leaders = (
-                {}
-                if metadata is None
-                else {partition.partition_index: partition.leader_id for partition in metadata.partitions}
-            )
+            hosted = {} if metadata is None else {one.partition_index: one for one in metadata.partitions}
             ends, starts = self.ends.get(topic.name, {}), self.starts.get(topic.name, {})
             partitions = []
             for requested in topic.partitions:
                 index = requested.partition_index
-                # Followers answer a debugging replica (-2), and are never behind here.
-                led = leaders.get(index) == broker or (message.replica_id == DEBUGGING_REPLICA and index in leaders)
+                partition = hosted.get(index)
+                is_debugging = message.replica_id == DEBUGGING_REPLICA  # which followers answer as well
+                led = partition is not None and (partition.leader_id == broker or is_debugging)
                 offset = (starts if requested.timestamp == EARLIEST else ends).get(index, 0)
+                if requested.timestamp == LATEST and partition is not None:
+                    # The high watermark is the lowest end of the replicas in sync.
+                    behind = self.behind.get(topic.name, {}).get(index, {})
+                    of = (broker,) if is_debugging else partition.isr_nodes
+                    offset -= max((behind.get(replica, 0) for replica in of), default=0)
                 timestamp = -1
                 if requested.timestamp == MAX_TIMESTAMP:
                     offset -= 1  # an empty log has no newest record
@@ -125,7 +129,7 @@ class FakeOffsets:
                 partitions.append(
                     ListOffsetsPartitionResponse(
                         partition_index=index,
-                        error_code=0 if led else NOT_LEADER if index in leaders else UNKNOWN_TOPIC,
+                        error_code=0 if led else UNKNOWN_TOPIC if partition is None else NOT_LEADER,
                         timestamp=timestamp if led else -1,
                         offset=offset if led else -1,
                         leader_epoch=0 if led and version >= 4 else -1,  # earlier versions lack the field

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from typing import TYPE_CHECKING, Self
@@ -84,6 +85,13 @@ class Terminal:
             raise AssertionError(f"the terminal does not show {texts}:\n{self.screen()}") from None
         assert found is not None
         return found
+
+    def wait_for_match(self, pattern: str, within: float = 120.0) -> None:
+        """Wait until the screen matches a regular expression."""
+        try:
+            eventually_sync(lambda: re.search(pattern, self.screen()), within=within, pause=0.05)
+        except AssertionError:
+            raise AssertionError(f"the terminal does not show {pattern}:\n{self.screen()}") from None
 
     def wait_for_prompt(self) -> str:
         """Return the screen once the last line of the program is an empty prompt."""

@@ -56,8 +56,8 @@ class HealthProblem:
         problem: the problem: `no-quorum`, `no-controller`, `zookeeper-unreachable`, `quorum-unreachable`,
             `voter-behind`, `broker-unreachable`, `broker-fenced`, `bootstrap-unreachable`, `views-differ`,
             `log-dir-offline`, `log-dir-full`, `nothing-visible`, `topic-error`, `offline`, `leader-unreachable`,
-            `under-min-isr`, `under-replicated`, or `deletion-pending`. `not-checked` is not a problem: the details
-            name the missing permission, or what this machine cannot reach.
+            `under-min-isr`, `under-replicated`, `replication-stalled`, or `deletion-pending`. `not-checked` is not a
+            problem: the details name the missing permission, or what this machine cannot reach.
         broker: the id of the broker or voter; None if a single one is not the cause.
         name: the topic; None for the whole cluster.
         partition: the partition; None for the whole topic.

@@ -20,6 +20,7 @@ from kwire_admin.operations.cluster_health.checks import (
     missing_replicas,
     partition_problems,
 )
+from kwire_admin.operations.cluster_health.replication import replication_problems
 from kwire_admin.operations.cluster_health.sources import SILENT_SHARE, Sources, ask_all_brokers, in_time, reason_of
 from kwire_admin.operations.cluster_health.zookeeper_servers import zookeeper_problems
 from kwire_admin.operations.declaration import Rows, Unhealthy, operation
@@ -40,7 +41,8 @@ async def health(run: Run) -> Rows[HealthProblem]:
     """Check the controllers, every broker, log directories, and partitions.
 
     Every broker reports its own view, and each one reports the KRaft quorum, so that old metadata of one broker
-    cannot hide an outage. Without KRaft, the check contacts the ZooKeeper servers of the brokers. Rows with the
+    cannot hide an outage. Without KRaft, the check contacts the ZooKeeper servers of the brokers. Records that replicas
+    in sync do not fetch show brokers that do not reach each other, whatever the metadata says. Rows with the
     problem `not-checked` name what the user cannot see; they alone do not make the check fail. Only topics that the
     user may describe are checked. If no topic is visible although there could be some, that is a problem as well.
     So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
@@ -61,11 +63,12 @@ async def health(run: Run) -> Rows[HealthProblem]:
         *log_dir_problems(sources),
     ]
     seconds = admin.router.timeout * SILENT_SHARE
-    hidden, marked, adding, (min_isrs, unknown), of_zookeeper = await gather(
+    hidden, marked, adding, (min_isrs, unknown), of_replication, of_zookeeper = await gather(
         in_time(explain_if_hidden(run, len(topics), "topics"), seconds),
         in_time(_marked_for_deletion(admin, sources), seconds),
         _adding(admin, topics, seconds),
         _min_isrs(admin, topics, seconds),
+        replication_problems(admin, sources, topics, seconds),
         zookeeper_problems(admin, sources, seconds),
     )
     problems += of_zookeeper
@@ -73,7 +76,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
         problems.append(HealthProblem("nothing-visible", None, None, None, hidden))
     elif hidden is not None:
         problems.append(_unknown("topics that this user cannot describe", hidden))
-    problems += [*unknown, *partition_problems(sources, topics, adding, min_isrs)]
+    problems += [*unknown, *partition_problems(sources, topics, adding, min_isrs), *of_replication]
     if isinstance(marked, Exception):
         problems.append(_unknown("topics marked for deletion", marked))
     else:
