@@ -264,14 +264,21 @@ def shown(text: str, stream: TextIO) -> str:
     return printable_lines(text) if stream.isatty() else text
 
 
-def read_json(path: str) -> Any:
+def read_json(path: str, empty: ScriptFailed | None = None) -> Any:
     """Return the content of a JSON file.
+
+    Args:
+        path: the file.
+        empty: the error of a file without text; None for the error of other texts that are not JSON.
 
     Raises:
         ScriptFailed: the file cannot be read, or is not JSON.
     """
     try:
-        return parse_json_document(read_text(Path(path)))
+        text = read_text(Path(path))
+        if empty is not None and not text.strip():
+            raise empty
+        return parse_json_document(text)
     except OSError as error:
         raise ScriptFailed(f"Error: cannot read {path}: {error.strerror}") from None
     except EncodingError as error:

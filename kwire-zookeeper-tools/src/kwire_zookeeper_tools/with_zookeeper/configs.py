@@ -79,7 +79,7 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
     from kwire.messages.kafka.error_codes import ErrorCode
     from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
-    added, deleted = added_configs(run.values), deleted_configs(run.values)
+    added, deleted = added_configs(run), deleted_configs(run.values)
     if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
         raise ScriptFailed(
             "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +43,7 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError("The --principal option is only available if --list is set")
     if "add" in values or "remove" in values:
         _check(values)
+    _check_principals(values)
     admin = await run.admin()
     if "add" in values:
         bindings = list(_bindings(values))
@@ -57,14 +58,51 @@ async def run(run: ScriptRun) -> None:
 
 
 def _check(values: OptionValues) -> None:
-    named = any(name in values for name in RESOURCES) or "cluster" in values
-    if not named:
+    """Check the options of changes in the order in which Kafka's script does.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+    """
+    is_role = "producer" in values or "consumer" in values
+    if is_role:
+        for option in ("operation", "deny-principal", "deny-host"):
+            values.forbid("producer" if "producer" in values else "consumer", option)
+    if "producer" in values and "topic" not in values and "transactional-id" not in values:
+        raise ScriptUsageError("With --producer you must specify a --topic")
+    if "idempotent" in values and "producer" not in values:
+        raise ScriptUsageError("The --idempotent option is only available if --producer is set")
+    if "consumer" in values and (
+        "topic" not in values
+        or "group" not in values
+        or ("producer" not in values and ("cluster" in values or "transactional-id" in values))
+    ):
         raise ScriptUsageError(
-            "You must specify at least one resource: --topic <topic> or --cluster or --group <group> or "
+            "With --consumer you must specify a --topic and a --group and no --cluster or --transactional-id option "
+            "should be specified."
+        )
+    if not any(name in values for name in RESOURCES) and "cluster" not in values:
+        raise ScriptUsageError(
+            "You must provide at least one resource: --topic <topic> or --cluster or --group <group> or "
             "--delegation-token <Delegation Token ID>"
         )
     if "add" in values and not values.all("allow-principal") and not values.all("deny-principal"):
         raise ScriptUsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
+    pattern = _pattern(values).value
+    if "add" in values and pattern in ("ANY", "MATCH"):
+        raise ScriptUsageError(f"A '--resource-pattern-type' value of '{pattern}' is not valid when adding acls.")
+
+
+def _check_principals(values: OptionValues) -> None:
+    """Check that principals have a type, since an ACL of another principal would never match a user.
+
+    Raises:
+        ScriptFailed: one has no type.
+    """
+    for principal in (*values.all("allow-principal"), *values.all("deny-principal"), *values.all("principal")):
+        type, colon, _ = principal.partition(":")
+        if not type or not colon:
+            reason = f"expected a string in format principalType:principalName but got {principal}"
+            raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
 
 
 def _pattern(values: OptionValues) -> PatternType:
@@ -254,4 +292,5 @@ acls = Script(
     ),
     run,
     FAILURE,
+    names_exceptions=True,
 )

@@ -10,7 +10,7 @@ from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kwire.client.admin import AdminClient, ClientQuotaEntity, ConfigResource, ConfigValue
     from kwire_admin.compat.options import OptionValues
@@ -38,10 +38,19 @@ SHORT_NAMES = {
 }
 DEFAULTS = {"broker-defaults": "brokers", "client-defaults": "clients", "user-defaults": "users", "ip-defaults": "ips"}
 INVALID_CONFIG = 'requirement failed: Invalid entity config: all configs to be added must be in the format "key=val".'
+INVALID_CONFIG_4_4 = (
+    'Invalid entity config: all configs to be added must be in the format "key=val" or  "key=[val1,val2]" to group '
+    "values which contain commas."
+)
+NEWEST = "4.4.0"
+"""The release that looks entities up before it describes them, and deletes configs that are not set."""
+QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+IP_QUOTAS = ("connection_creation_rate",)
 QUOTA_TYPES = ("users", "clients", "ips")
 ENTITY_NAMES = {"users": "user-principal", "clients": "client-id", "ips": "ip"}
+TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 SCRAM = re.compile(r"SCRAM-SHA-(256|512)")
-ADDED = re.compile(r"\s*([^=,\s]+)\s*=\s*(\[[^\]]*\]|[^,]*)\s*(?:,|$)")
+ADDED = re.compile(r"\s*([^=,\s]*)\s*=\s*(\[[^\]]*\]|[^,=]*)\s*(?:,|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ async def run(run: ScriptRun) -> None:
         )
     if "alter" in values and any(entity.name is None for entity in entities):
         raise ScriptUsageError("An entity name must be specified with --alter")
-    _check_options(values, entities)
+    _check_options(run, entities)
     admin = await run.admin()
     is_quota = any(entity.type in QUOTA_TYPES for entity in entities)
     if "describe" in values:
@@ -88,12 +97,13 @@ async def run(run: ScriptRun) -> None:
         await (_alter_quotas(run, admin, entities) if is_quota else _alter(run, admin, entities[0]))
 
 
-def _check_options(values: OptionValues, entities: list[Entity]) -> None:
+def _check_options(run: ScriptRun, entities: list[Entity]) -> None:
     """Check names of brokers and addresses, and options that the action does not take.
 
     Raises:
         ScriptUsageError: one is invalid.
     """
+    values = run.values
     for entity in entities:
         if entity.type in ("brokers", "broker-loggers") and entity.name and not entity.name.isdecimal():
             raise ScriptUsageError(
@@ -104,11 +114,14 @@ def _check_options(values: OptionValues, entities: list[Entity]) -> None:
                 f"The entity name for ips must be a valid IP or resolvable host, but it is: {entity.name}"
             )
         if "describe" in values and entity.name is None and entity.type == "broker-loggers":
-            raise ScriptUsageError(f"an entity name must be specified with --describe of {entity.type}")
+            start = "an" if run.is_before(NEWEST) else "An"
+            raise ScriptUsageError(f"{start} entity name must be specified with --describe of {entity.type}")
+    if "add-config" in values and "add-config-file" in values:
+        raise ScriptUsageError("Only one of --add-config or --add-config-file must be specified")
     values.forbid("add-config", "describe")
     values.forbid("delete-config", "describe")
     if values.get("add-config") == "":
-        raise ScriptFailed(INVALID_CONFIG)
+        raise ScriptFailed(INVALID_CONFIG if run.is_before(NEWEST) else INVALID_CONFIG_4_4)
 
 
 def _is_host(name: str) -> bool:
@@ -152,6 +165,10 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     from kwire.client.admin import AdminError
 
     every = "all" in run.values
+    if not every and entity.name and not run.is_before(NEWEST) and not await _exists(admin, entity.type, entity.name):
+        type = entity.type.removesuffix("s")
+        run.print(f"The {type} '{entity.name}' doesn't exist and doesn't have dynamic config.")
+        return
     for name in await _names(admin, entity):
         resource = _resource(entity.type, name)
         title = "Default configs for brokers in the cluster are:"
@@ -166,6 +183,20 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
                 run.print(f"  {_described(key, config)}")
 
 
+async def _exists(admin: AdminClient, type: str, name: str) -> bool:
+    """Return whether there is an entity, or configs of it."""
+    if type in ("brokers", "broker-loggers"):
+        return name in {str(broker.id) for broker in (await admin.describe_cluster()).brokers}
+    if type == "topics":
+        if not TOPIC_NAME.fullmatch(name):
+            raise ScriptFailed(
+                f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
+                "'.', '_' and '-'"
+            )
+        return name in await admin.list_topics()
+    return name in await _names(admin, Entity(type, None))
+
+
 async def _names(admin: AdminClient, entity: Entity) -> list[str]:
     if entity.name is not None:
         return [entity.name]
@@ -174,10 +205,13 @@ async def _names(admin: AdminClient, entity: Entity) -> list[str]:
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
     if entity.type == "brokers":
         return [*map(str, brokers), ""]
-    if entity.type == "client-metrics":
+    if entity.type in ("client-metrics", "groups"):
         from kwire.client.admin import ConfigResourceType
 
-        return sorted(resource.name for resource in await admin.export_configs(ConfigResourceType.CLIENT_METRICS))
+        kind = ConfigResourceType.GROUP if entity.type == "groups" else ConfigResourceType.CLIENT_METRICS
+        groups = await admin.list_groups() if entity.type == "groups" else ()
+        names = {resource.name for resource in await admin.export_configs(kind)}
+        return sorted(names | {group.group_id for group in groups})
     raise ScriptUsageError(f"an entity name must be specified with --describe of {entity.type}")
 
 
@@ -217,9 +251,9 @@ async def _alter(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     from kwire.client.admin import AdminError, ConfigChange
 
     values, name = run.values, entity.name or ""
-    added, deleted = added_configs(values), deleted_configs(values)
+    added, deleted = added_configs(run), deleted_configs(values)
     resource = _resource(entity.type, name)
-    if deleted:
+    if deleted and (run.is_before(NEWEST) or entity.type in ("brokers", "broker-loggers")):
         configs = (await admin.describe_configs([resource]))[resource]
         if isinstance(configs, AdminError):
             raise configs
@@ -238,7 +272,8 @@ def _print_updated(run: ScriptRun, entity: Entity) -> None:
         run.print(f"Completed updating default config for {entity.type} in the cluster.")
 
 
-def added_configs(values: OptionValues) -> dict[str, str]:
+def added_configs(run: ScriptRun) -> dict[str, str]:
+    values = run.values
     added: dict[str, str] = {}
     file = values.get("add-config-file")
     if file is not None:
@@ -258,7 +293,7 @@ def added_configs(values: OptionValues) -> dict[str, str]:
             if match is None:
                 if not text[position:].strip(", "):  # Java drops empty strings at the end
                     break
-                raise ScriptFailed(INVALID_CONFIG)
+                raise ScriptFailed(INVALID_CONFIG if run.is_before(NEWEST) else INVALID_CONFIG_4_4)
             key, value = match.groups()
             added[key] = value.removeprefix("[").removesuffix("]") if value.startswith("[") else value
             position = match.end()
@@ -313,20 +348,41 @@ def _quota_text(quotas: Mapping[str, float]) -> str:
 
 
 async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
-    added, deleted = added_configs(run.values), deleted_configs(run.values)
+    added, deleted = added_configs(run), deleted_configs(run.values)
     if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
         raise ScriptFailed(
             "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "
             "of a process: use kafka users set"
         )
-    try:
-        set = {key: float(value) for key, value in added.items()}
-    except ValueError:
-        raise ScriptFailed("Cannot parse quota configuration value: expected numbers") from None
+    _check_quota_names(entities, added, "added")
+    set = {}
+    for key, value in added.items():
+        try:
+            set[key] = float(value)
+        except ValueError:
+            raise ScriptFailed(f"Cannot parse quota configuration value for {key}: {value}") from None
     await _check_deleted_quotas(admin, quota_entity(entities), deleted)
     (await admin.alter_client_quotas({quota_entity(entities): {**set, **dict.fromkeys(deleted)}})).raise_first()
     for entity in entities:
         _print_updated(run, entity)
+
+
+def _check_quota_names(entities: list[Entity], names: Iterable[str], verb: str) -> None:
+    """Check that configs are quotas of their entities.
+
+    Raises:
+        ScriptFailed: others are named.
+    """
+    types = [entity.type for entity in entities]
+    known, kind = (IP_QUOTAS, "connection quota") if types == ["ips"] else (QUOTAS, "quota")
+    if types == ["users"]:
+        kind = "quota and SCRAM credential"
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ScriptFailed(
+            f"Only {kind} configs can be {verb} for '{types[0]}' using --bootstrap-server. Unexpected config names: "
+            f"{','.join(unknown)}"
+        )
 
 
 async def _check_deleted_quotas(admin: AdminClient, entity: ClientQuotaEntity, deleted: list[str]) -> None:

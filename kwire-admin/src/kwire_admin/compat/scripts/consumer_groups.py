@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_groups
 from kwire_admin.compat.group_options import check_scenario, listed, need_one_of
+from kwire_admin.compat.offset_deletions import FAILURE, NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,11 +22,18 @@ if TYPE_CHECKING:
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCOPES = ("to-offset", "to-earliest", "to-latest", "to-current", "to-datetime", "by-duration", "shift-by", "from-file")
 NO_EXECUTE = (
-    "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
-    "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
-    "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
-    "behavior without prompting."
+    "WARN: No action will be performed as the --execute option is missing.{announcement} You should add the --dry-run "
+    "option explicitly if you are scripting this command and want to keep the current default behavior without "
+    "prompting."
 )
+ANNOUNCEMENTS = (
+    (
+        "In a future major release, the default behavior of this command will be to prompt the user before executing "
+        "the reset rather than doing a dry run."
+    ),
+    " In version 5.0, this command will require either --dry-run or --execute to be specified.",
+)
+"""What 3.9.1 and 4.4.0 announce. 3.9.1 forgets the blank before it."""
 VIEWS = ("members", "offsets", "state")
 AVAILABLE_WITH = {
     "members": ("describe",),
@@ -37,7 +45,6 @@ AVAILABLE_WITH = {
 """Actions of options that no other action takes."""
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
 """The states of groups, in the order in which 3.9.1 lists them. 4.4.0 lists them in the order of a Java set."""
-FAILURE = "Error: Executing consumer group command failed due to "
 
 
 async def run(run: ScriptRun) -> None:
@@ -47,6 +54,7 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
     """
     from kwire.client.admin import AdminError
+    from kwire.protocol.errors import ConnectionFault
 
     values = run.values
     if "validate-regex" in values:
@@ -56,9 +64,11 @@ async def run(run: ScriptRun) -> None:
     _check(run)
     try:
         await _act(run)
-    except (AdminError, ScriptFailed) as error:  # Kafka's script prints these errors and ends with 0
+    except (AdminError, OSError, ScriptFailed) as error:  # Kafka's script prints these errors and ends with 0
+        if isinstance(error, ConnectionFault):
+            raise
         run.has_failures = True
-        text = str(error).removeprefix(FAILURE) if isinstance(error, ScriptFailed) else error.text
+        text = error.text if isinstance(error, AdminError) else str(error).removeprefix(FAILURE)
         run.print(f"\n{FAILURE}{text}")
 
 
@@ -75,7 +85,7 @@ async def _act(run: ScriptRun) -> None:
     elif action == "reset-offsets":
         await _reset(run, admin)
     else:
-        await _delete_offsets(run, admin)
+        await delete_offsets(run, admin)
 
 
 def _check(run: ScriptRun) -> None:
@@ -107,7 +117,8 @@ def _check(run: ScriptRun) -> None:
         if "execute" in values and "dry-run" in values:
             raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
         if "execute" not in values and "dry-run" not in values:
-            run.warn(NO_EXECUTE)  # and it is a dry run
+            # And it is a dry run.
+            run.warn(NO_EXECUTE.format(announcement=ANNOUNCEMENTS[not run.is_before(NEWEST)]))
         _need_groups(values, "reset-offsets")
         check_scenario(values, SCOPES)
     values.forbid("all-groups", "group")
@@ -196,11 +207,8 @@ async def _delete(run: ScriptRun, admin: AdminClient) -> None:
     run.has_failures = True
     run.print("\nError: Deletion of some consumer groups failed:")
     for name, error in outcomes.errors.items():
-        java = "".join(word.title() for word in error.name.split("_"))
-        run.print(
-            f"* Group '{name}' could not be deleted due to: java.util.concurrent.ExecutionException: "
-            f"org.apache.kafka.common.errors.{java}Exception: {error.text}"
-        )
+        wrapper = "java.util.concurrent.ExecutionException: " if run.is_before(NEWEST) else ""
+        run.print(f"* Group '{name}' could not be deleted due to: {wrapper}{java_error(error)}")
     if done:
         run.print(f"\nThese consumer groups were deleted successfully: {_quoted(done)}")
 
@@ -220,35 +228,7 @@ async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str
         return sorted(committed)
     chosen = await partitions_of_topics(admin, values.all("topic"))
     if not chosen:
-        raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
-    return chosen
-
-
-async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
-    """Return the partitions of topics. A topic can have a list of partitions, such as `orders:0,1`.
-
-    Raises:
-        AdminError: a topic cannot be described.
-        ScriptFailed: a partition does not exist.
-        ScriptUsageError: a partition is not a number.
-    """
-    from kwire.client.admin import AdminError, TopicPartition
-
-    chosen: list[TopicPartition] = []
-    for text in topics:
-        topic, colon, indexes = text.partition(":")
-        described = (await admin.describe_topics([topic]))[topic]
-        if isinstance(described, AdminError):
-            raise described
-        try:
-            requested = {int(index) for index in indexes.split(",")} if colon else None
-        except ValueError:
-            raise ScriptUsageError(f"Invalid partition '{indexes}' specified in topic arg '{text}''") from None
-        existing = {partition.partition for partition in described.partitions}
-        if requested is not None and not requested <= existing:
-            unknown = ", ".join(f"{topic}-{index}" for index in sorted(requested - existing))
-            raise ScriptFailed(f'{FAILURE}The partitions "{unknown}" do not exist')
-        chosen += [TopicPartition(topic, index) for index in sorted(existing if requested is None else requested)]
+        raise ScriptUsageError("One of the reset scopes should be defined: --all-topics, --topic.")
     return chosen
 
 
@@ -257,8 +237,8 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     if not any(scope in values for scope in SCOPES):
-        raise ScriptUsageError(f"Option [reset-offsets] takes one of these options: {listed(SCOPES)}")
-    rows = []
+        raise ScriptUsageError(f"Option [reset-offsets] requires one of the following scenarios: [{listed(SCOPES)}]")
+    rows: list[tuple[str, str, int, int]] = []
     groups = await _groups(admin, values)
     described = await admin.describe_groups(groups)
     for group in groups:
@@ -283,9 +263,12 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         csv.writer(text, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
         run.print(text.getvalue())
         return
-    run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
-    for group, topic, index, offset in rows:
-        run.print(f"{group:<30} {topic:<30} {index:<10} {offset:<15}")
+    widths = [30, 30, 10, 15]
+    if not run.is_before(NEWEST):
+        widths = [max([15, *(len(row[0]) for row in rows)]), max([15, *(len(row[1]) for row in rows)]), 10, 0]
+    run.print()
+    for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows):
+        run.print(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
 
 
 async def plan_targets(
@@ -301,7 +284,7 @@ async def plan_targets(
 
     target = reset_target(run.values, group)
     if target == {}:
-        run.print(f"\nError: No reset plan for group {group} found")
+        run.print(f"\nError: No reset plan for group {group} found{'' if run.is_before(NEWEST) else '.'}")
         return {}
     if isinstance(target, dict):
         partitions = [*target]
@@ -363,7 +346,10 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
         try:
             moment = datetime.fromisoformat(date)
         except ValueError:
-            raise ScriptFailed(f"{FAILURE}Unparseable date: {date}") from None
+            reason = f'Unparseable date: "{date}"'
+            if "T" not in date:
+                reason = "Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
+            raise ScriptFailed(f"{FAILURE}java.text.ParseException: {reason}") from None
         return OffsetSpec(int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000))
     duration = values.get("by-duration")
     try:
@@ -371,26 +357,8 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
             return read_offsets(Path(values.get("from-file") or ""), group)
         return time_before(parse_duration(duration))
     except InvalidArgument as error:
-        reason = error if duration is None else f"Text cannot be parsed to a Duration: {duration}"
+        reason = error if duration is None else "Text cannot be parsed to a Duration"
         raise ScriptFailed(f"{FAILURE}{reason}") from None
-
-
-async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
-    values = run.values
-    [group] = values.all("group")[:1]
-    partitions = await chosen_partitions(admin, values, group)
-    outcomes = await admin.delete_group_offsets(group, partitions)
-    what = ",".join(values.all("topic"))
-    if outcomes.errors:
-        run.has_failures = True
-        run.print("Encountered some partition level error, see the follow-up details:")
-    else:
-        run.print(f"Request succeed for deleting offsets with topic {what} group {group}")
-    run.print(f"\n{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
-    for partition in partitions:
-        error = outcomes.get(str(partition))
-        status = "Successful" if error is None else f"Error: {error.text}"
-        run.print(f"{partition.topic:<30} {partition.partition:<15} {status:<15}")
 
 
 consumer_groups = Script(

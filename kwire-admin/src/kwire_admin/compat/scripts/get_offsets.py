@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, java_error
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def run(run: ScriptRun) -> None:
         if offset is None:
             run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {NO_LEADER}")
         elif isinstance(offset, AdminError):
-            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
+            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {java_error(offset)}")
         elif offset.offset is not None:
             run.print(f"{partition.topic}:{partition.partition}:{offset.offset}")
 
@@ -104,7 +104,7 @@ def _rule(text: str) -> Callable[[str, int], bool]:
     """Return a function for a rule such as `orders:2` or `orders:1-4`."""
     parts = RULE.fullmatch(text)
     if parts is None:
-        raise ScriptFailed(f"{FAILURE}Invalid rule specification: {text}")
+        raise ScriptFailed(f"{FAILURE}org.apache.kafka.tools.TerseException: Invalid rule specification: {text}")
     name, one, first, end = parts.groups()
     pattern = _pattern(name)
     low = int(one or first or 0)

@@ -36,7 +36,7 @@ async def run(run: ScriptRun) -> None:
     if type not in TYPES:
         raise ScriptFailed(f"Cannot parse argument '{values.get('election-type')}' of option election-type")
     if ("topic" in values) != ("partition" in values):
-        raise ScriptFailed("Missing required option(s): topic and partition have to be given together")
+        raise ScriptFailed(f"Missing required option(s): {'partition' if 'topic' in values else 'topic'}")
     chosen: list[Partition] | None = None
     if "topic" in values:
         chosen = [(values.get("topic") or "", values.number("partition") or 0)]
@@ -61,7 +61,7 @@ def read_partitions(path: str) -> list[Partition]:
     Raises:
         ScriptFailed: the file is invalid.
     """
-    document = read_json(path)
+    document = read_json(path, empty=ScriptFailed("Replica election data is empty"))
     try:
         partitions = [(partition["topic"], partition["partition"]) for partition in document["partitions"]]
     except (KeyError, TypeError):

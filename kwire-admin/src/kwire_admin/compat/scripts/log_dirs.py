@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ async def run(run: ScriptRun) -> None:
     listed = values.get("broker-list")
     try:
         brokers = {int(text) for text in (listed or "").split(",") if text} or live
-    except ValueError:
-        raise ScriptUsageError(f"Cannot parse argument '{listed}' of option broker-list") from None
+    except ValueError as error:
+        text = next(text for text in (listed or "").split(",") if text and not text.lstrip("+-").isdecimal())
+        raise ScriptFailed(f'For input string: "{text}"') from error
     if unknown := brokers - live:
         raise ScriptFailed(
             f"ERROR: The given brokers do not exist from --broker-list: {_ids(unknown)}. Current existent brokers: "

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 FAILURE = "Error: "
+UNKNOWN_TOPIC = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
 TIMEOUT_MS = 10_000
 """Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
 LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -50,7 +51,7 @@ async def run(run: ScriptRun) -> None:
         await _generate(run, await run.admin())
         return
     if chosen == ["list"]:
-        for option in ("reassignment-json-file", "topics-to-move-json-file", "broker-list"):
+        for option in ("reassignment-json-file", "topics-to-move-json-file", "broker-list", "timeout"):
             if option in values:
                 raise ScriptUsageError(f'Option "[{option}]" can\'t be used with action "[list]"')
         await _list(run, await run.admin())
@@ -67,7 +68,7 @@ async def run(run: ScriptRun) -> None:
 
 def _read(path: str) -> Any:
     try:
-        return read_json(path)
+        return read_json(path, ScriptFailed(f"{FAILURE}The input string shouldn't be empty", on_stdout=True))
     except ScriptFailed as error:
         if "cannot read" in str(error):
             raise ScriptFailed(f"{FAILURE}Unable to read file {path}", on_stdout=True) from None
@@ -85,6 +86,9 @@ def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dic
         ScriptFailed: the file is invalid.
     """
     document = _read(path)
+    version = document.get("version", 1) if isinstance(document, dict) else 1
+    if version != 1:
+        raise ScriptFailed(f"{FAILURE}Not supported version field value {version}", on_stdout=True)
     try:
         entries = [
             (partition["topic"], partition["partition"], tuple(partition["replicas"]))
@@ -114,7 +118,7 @@ def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dic
         ):
             raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas")
         if not replicas:
-            raise ScriptFailed(f"{FAILURE}Partition {topic}-{index} has an empty replica list", on_stdout=True)
+            raise ScriptFailed(f"{FAILURE}Partition replica list cannot be empty", on_stdout=True)
         repeated = sorted({str(replica) for replica in replicas if replicas.count(replica) > 1})
         if repeated:
             raise ScriptFailed(
@@ -158,7 +162,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
     described = {}
     for name, topic in sorted((await admin.describe_topics(names)).items()):
         if isinstance(topic, AdminError):
-            raise ScriptFailed(f"{FAILURE}Topic {name} not found.", on_stdout=True)
+            raise ScriptFailed(f"{FAILURE}{UNKNOWN_TOPIC}Topic {name} not found.", on_stdout=True)
         described[name] = topic
     return described
 
@@ -173,7 +177,8 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ScriptFailed(f"{FAILURE}Broker list or topics to move contains invalid entries", on_stdout=True) from None
     if len(set(brokers)) < len(brokers):
-        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries", on_stdout=True)
+        repeated = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {repeated}", on_stdout=True)
     racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     # Brokers that are not live are left out, as by Kafka's script: they could not become replicas.
     chosen = {id: None if "disable-rack-aware" in values else racks[id] for id in brokers if id in racks}
@@ -299,13 +304,25 @@ async def throttle_brokers(
 
 
 async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]) -> None:
+    """Delete the throttles of all brokers and of topics.
+
+    Raises:
+        ScriptFailed: a topic does not exist. The others have no throttles any more.
+    """
     if "preserve-throttles" in run.values:
         return
+    from kwire.client.admin import AdminError
+
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
     ids, names = ",".join(map(str, brokers)), ",".join(topics)
     run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
     run.print(f"Clearing topic-level throttles on topic{'s' if len(topics) > 1 else ''} {names}")
-    (await admin.alter_configs(await throttles_to_clear(admin, topics))).raise_first()
+    described = await admin.describe_topics(topics)
+    missing = [name for name, topic in described.items() if isinstance(topic, AdminError)]
+    existing = [name for name in topics if name not in missing]
+    (await admin.alter_configs(await throttles_to_clear(admin, existing))).raise_first()
+    if missing:
+        raise ScriptFailed(f"{FAILURE}{UNKNOWN_TOPIC}The topic '{missing[0]}' does not exist.", on_stdout=True)
 
 
 async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[ConfigResource, ConfigChange]:
@@ -345,8 +362,7 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
                 )
     between_log_dirs = await print_states(run, admin, log_dirs)
     if not moving and not between_log_dirs and not any(moves.values()):
-        existing = [name for name in sorted(targets) if not isinstance(described[name], AdminError)]
-        await _clear_throttles(run, admin, existing)
+        await _clear_throttles(run, admin, sorted(targets))
 
 
 async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:

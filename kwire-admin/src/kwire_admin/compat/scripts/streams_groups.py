@@ -333,7 +333,7 @@ async def _reset_group(
 
 
 async def _chosen_partitions(admin: AdminClient, values: OptionValues, group: Any) -> list[TopicPartition]:
-    from kwire_admin.compat.scripts.consumer_groups import partitions_of_topics
+    from kwire_admin.compat.offset_deletions import partitions_of_topics
 
     if "all-input-topics" in values:
         topics = sorted({topic for subtopology in _subtopologies(group) for topic in subtopology.source_topics})
@@ -343,7 +343,7 @@ async def _chosen_partitions(admin: AdminClient, values: OptionValues, group: An
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from kwire.client.admin import AdminError
-    from kwire_admin.compat.scripts.consumer_groups import partitions_of_topics
+    from kwire_admin.compat.offset_deletions import partitions_of_topics
 
     name = values.get("group") or ""
     statuses: list[tuple[str, object, str]] = []

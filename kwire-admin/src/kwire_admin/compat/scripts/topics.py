@@ -31,6 +31,10 @@ COLLISION = (
     "To avoid issues it is best to use either, but not both."
 )
 FAILURE = "Error while executing topic command : "
+NEWEST = "4.4.0"
+"""The release that names a topic without the class of Java around it."""
+LARGEST_FACTOR = 2**15 - 1
+"""The largest replication factor that a request can have."""
 
 
 async def run(run: ScriptRun) -> None:
@@ -46,24 +50,25 @@ async def run(run: ScriptRun) -> None:
             "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully "
             "removed in future releases."
         )
-    _check(values)
+    _check(run)
     admin = await run.admin()
     if "create" in values:
         await _create(run, admin)
         return
     by_id = values.get("topic-id") if "describe" in values else None
-    topics = await _find(admin, values) if by_id is None else await _find_id(admin, values, by_id)
+    topics = await _find(run, admin) if by_id is None else await _find_id(admin, values, by_id)
     if "list" in values:
         run.print("\n".join(topics))  # no topic is an empty line, as in Kafka
     elif "describe" in values:
         await _describe(run, admin, topics)
     elif "alter" in values:
-        await _alter(admin, values, topics)
+        await _alter(run, admin, topics)
     else:
         _raise_first(await admin.delete_topics(list(topics)) if topics else {})
 
 
-def _check(values: OptionValues) -> None:
+def _check(run: ScriptRun) -> None:
+    values = run.values
     if sum(action in values for action in ACTIONS) != 1:
         raise ScriptUsageError(
             "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
@@ -72,10 +77,18 @@ def _check(values: OptionValues) -> None:
         raise ScriptUsageError("--bootstrap-server must be specified")
     if "create" in values or "delete" in values or "alter" in values:
         values.need("topic")
+    if "alter" in values and "config" in values:
+        options = "[config], [bootstrap-server]"
+        reason = "To alter topic configurations, the kafka-configs tool can be used."
+        if run.is_before(NEWEST):
+            options = "[bootstrap-server], [config]"
+            reason = "the kafka-configs CLI supports altering topic configs with a --bootstrap-server option"
+        raise ScriptUsageError(f'Option combination "[{options}]" can\'t be used with option "[alter]" ({reason})')
     if "alter" in values:
         values.need("partitions")
     if "create" in values:
-        values.forbid("replica-assignment", "partitions", "replication-factor")
+        for option in ("partitions", "replication-factor"):
+            values.forbid(option, "replica-assignment")
     for action in ACTIONS:
         if action not in ("create", "alter"):
             values.forbid(action, "partitions", "replica-assignment")
@@ -86,7 +99,7 @@ def _check(values: OptionValues) -> None:
     values.forbid("create", "if-exists")
     values.forbid("list", "if-exists")
     filters = [name for name in FILTERS if name in values]
-    if len(filters) > 1:
+    if len(filters) > 1 and "topics-with-overrides" in values:
         raise ScriptUsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
 
 
@@ -99,8 +112,21 @@ async def _eligible_leaders(
     return await admin.describe_eligible_leaders(names, partitions_per_response=limit)
 
 
-async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
+def _number(values: OptionValues, option: str) -> int | None:
+    """Return a number. Kafka's script reads it late, and does not print its usage if the number is invalid.
+
+    Raises:
+        ScriptFailed: it is not a number.
+    """
+    try:
+        return values.number(option)
+    except ScriptUsageError as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+
+
+async def _find(run: ScriptRun, admin: AdminClient) -> list[str]:
     """Return the topics that `--topic` names, a regular expression of Java."""
+    values = run.values
     pattern = values.get("topic")
     names = await admin.list_topics()
     if "exclude-internal" in values:
@@ -113,7 +139,8 @@ async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
         raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
     matches = list(filter(expression.accepts, names))
     if not matches and "list" not in values and "if-exists" not in values:
-        raise ScriptFailed(f"{FAILURE}Topic 'Optional[{pattern}]' does not exist as expected", on_stdout=True)
+        name = f"Optional[{pattern}]" if run.is_before(NEWEST) else pattern
+        raise ScriptFailed(f"{FAILURE}Topic '{name}' does not exist as expected", on_stdout=True)
     return matches
 
 
@@ -140,16 +167,27 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     name = values.get("topic") or ""
+    partitions, factor = _number(values, "partitions"), _number(values, "replication-factor")
+    if partitions is not None and partitions < 1:
+        raise ScriptFailed(f"{FAILURE}The partitions must be greater than 0", on_stdout=True)
+    if factor is not None and not 1 <= factor <= LARGEST_FACTOR:
+        reason = f"The replication factor must be between 1 and {LARGEST_FACTOR} inclusive"
+        raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
+    if any(not config.partition("=")[2].strip() for config in values.all("config")):
+        reason = 'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
+        raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
     try:
         configs = parse_configs(values.all("config"))
-        assignment = parse_assignment(values.get("replica-assignment"))
+        # Java drops empty strings at the end.
+        assigned = values.get("replica-assignment")
+        assignment = parse_assignment(None if assigned is None else assigned.rstrip(","))
     except InvalidArgument as error:
         raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
     if "." in name or "_" in name:
         run.print(COLLISION)
     topic = NewTopic(
-        partitions=values.number("partitions"),
-        replication_factor=values.number("replication-factor"),
+        partitions=partitions,
+        replication_factor=factor,
         assignment=assignment,
         configs=configs,
     )
@@ -163,10 +201,11 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
     run.print(f"Created topic {name}.")
 
 
-async def _alter(admin: AdminClient, values: OptionValues, names: list[str]) -> None:
+async def _alter(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import TopicChange
 
-    count = values.number("partitions")
+    values = run.values
+    count = _number(values, "partitions")
     if "replica-assignment" in values:
         raise ScriptUsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
     if names:
@@ -207,7 +246,8 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
     moves = await _moves(admin)
     # Kafka's script describes a topic by id with a request that does not report eligible leaders.
     eligible = {} if "topic-id" in values else await _eligible_leaders(run, admin, names)
-    only = next((name for name in FILTERS if name in values), None)
+    has_overrides_only = "topics-with-overrides" in values
+    states = [PartitionTrouble(state) for option, state in STATES.items() if option in values]
     for name in names:
         topic = described[name]
         if isinstance(topic, AdminError):
@@ -221,22 +261,21 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
             if config.source is not ConfigSource.DEFAULT
         ]
         moving = moves.get(name, {})
-        if only is None or (only == "topics-with-overrides" and overridden):
+        if not states and (overridden or not has_overrides_only):
             factor = len(topic.partitions[0].replicas) - len(moving[0].adding if 0 in moving else ())
             run.print(
                 f"Topic: {name}\tTopicId: {'-' if topic.topic_id is None else uuid_to_text(topic.topic_id)}"
                 f"\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
                 f"\tConfigs: {','.join(overridden)}"
             )
-        if only != "topics-with-overrides":
-            state = None if only is None else PartitionTrouble(STATES[only])
+        if not has_overrides_only:
             least = min_isr(name, topic_configs)
             if isinstance(least, AdminError):
                 raise least
             for partition in topic.partitions:
-                if state is None or state.matches(partition, least):
+                if not states or any(state.matches(partition, least) for state in states):
                     leaders = eligible.get(name, {}).get(partition.partition)
-                    run.print(_partition_line(topic, partition, leaders, moving if only is None else {}))
+                    run.print(_partition_line(topic, partition, leaders, {} if states else moving))
 
 
 def _partition_line(

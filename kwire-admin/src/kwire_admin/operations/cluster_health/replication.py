@@ -178,6 +178,8 @@ async def _offsets_at(
     offsets: Offsets = {}
     for key in keys:
         result = reported.get(key)
-        error = lacking(str(key)) if result is None else result_error(result, str(key))
-        offsets[key] = error or (result.offset if result.offset >= 0 else lacking(str(key)))
+        if result is None or (not result.error_code and result.offset < 0):
+            offsets[key] = lacking(str(key))
+        else:
+            offsets[key] = result_error(result, str(key)) or result.offset
     return offsets

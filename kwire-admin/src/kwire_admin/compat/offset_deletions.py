@@ -1,0 +1,110 @@
+"""`kafka-consumer-groups --delete-offsets`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptUsageError
+from kwire_admin.compat.script import ScriptFailed, java_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin import AdminClient, AdminError, TopicPartition
+    from kwire_admin.compat.script import ScriptRun
+
+__all__ = ["FAILURE", "NEWEST", "delete_offsets", "partitions_of_topics"]
+
+FAILURE = "Error: Executing consumer group command failed due to "
+NEWEST = "4.4.0"
+"""The release with other tables of offsets that were reset or deleted."""
+PARTITION_LEVEL = ("GROUP_SUBSCRIBED_TO_TOPIC", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION")
+"""Errors of a deletion of offsets that are errors of single partitions."""
+
+
+async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
+    """Return the partitions of topics. A topic can have a list of partitions, such as `orders:0,1`.
+
+    Raises:
+        AdminError: a topic cannot be described.
+        ScriptFailed: a partition does not exist.
+        ScriptUsageError: a partition is not a number.
+    """
+    from kwire.client.admin import AdminError, TopicPartition
+
+    chosen: list[TopicPartition] = []
+    for text in topics:
+        topic, colon, indexes = text.partition(":")
+        described = (await admin.describe_topics([topic]))[topic]
+        if isinstance(described, AdminError):
+            raise described
+        try:
+            requested = {int(index) for index in indexes.split(",")} if colon else None
+        except ValueError:
+            raise ScriptUsageError(f"Invalid partition '{indexes}' specified in topic arg '{text}''") from None
+        existing = {partition.partition for partition in described.partitions}
+        if requested is not None and not requested <= existing:
+            unknown = ", ".join(f"{topic}-{index}" for index in sorted(requested - existing))
+            raise ScriptFailed(f'{FAILURE}The partitions "{unknown}" do not exist')
+        chosen += [TopicPartition(topic, index) for index in sorted(existing if requested is None else requested)]
+    return chosen
+
+
+async def delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
+    """Delete offsets. An error of the group is an error of each of its partitions, as in Kafka."""
+    from kwire.client.admin import AdminError
+
+    values = run.values
+    [group] = values.all("group")[:1]
+    rows: dict[tuple[str, int], AdminError | None] = {}
+    partitions: list[TopicPartition] = []
+    for text in values.all("topic"):
+        try:
+            partitions += await partitions_of_topics(admin, [text])
+        except AdminError as error:
+            rows[text.partition(":")[0], -1] = error
+    of_group: AdminError | None = None
+    try:
+        outcomes = await admin.delete_group_offsets(group, partitions) if partitions else {}
+        rows |= {partition: outcomes.get(str(partition)) for partition in partitions}
+    except AdminError as error:
+        of_group = error
+        rows |= dict.fromkeys(partitions, error)
+    run.has_failures = any(rows.values())
+    of_partitions = next((error for (_, index), error in rows.items() if error is not None and index >= 0), None)
+    run.print(_deletion_text(run, group, of_group or of_partitions))
+    is_old = run.is_before(NEWEST)
+    widths = [30, 15, 15] if is_old else [max([15, *(len(topic) for topic, _ in rows)]), 10, 15]
+    run.print()
+    cells: list[tuple[str, object, str]] = [("TOPIC", "PARTITION", "STATUS")]
+    for (topic, index), failure in sorted(rows.items(), key=lambda row: row[0]):
+        unknown = "Not Provided" if is_old else "-"
+        reason = "" if failure is None else f"{':' if is_old else ''}{java_error(failure)}"
+        cells.append((topic, unknown if index < 0 else index, f"Error: {reason}" if reason else "Successful"))
+    for row in cells:
+        run.print(" ".join(f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True)))
+
+
+def _deletion_text(run: ScriptRun, group: str, error: AdminError | None) -> str:
+    """Return the line above the table of offsets that were deleted."""
+    is_old = run.is_before(NEWEST)
+    if error is None:
+        topics = ",".join(run.values.all("topic"))
+        return (
+            f"Request succeed for deleting offsets with topic {topics} group {group}"
+            if is_old
+            else f"Request succeeded for deleting offsets from group {group}."
+        )
+    if error.name in PARTITION_LEVEL:
+        return "\nError: Encountered some partition" + (
+            " level error, see the follow-up details:" if is_old else "-level error, see the follow-up details."
+        )
+    texts = {
+        "INVALID_GROUP_ID": f"'{group}' is not valid.",
+        "GROUP_ID_NOT_FOUND": f"'{group}' does not exist.",
+        "GROUP_AUTHORIZATION_FAILED": f"Access to '{group}' is not authorized.",
+        "NON_EMPTY_GROUP": f"Deleting offsets of a consumer group '{group}' is forbidden if the group is not empty.",
+    }
+    if error.name in texts:
+        return f"\nError: {texts[error.name] if is_old else error.text}"
+    return f"\nError: Encounter{'' if is_old else 'ed'} some unknown error: {error.name}"
