@@ -157,7 +157,7 @@ SENTENCES = (
 
 
 @for_rows("release, code, line, text", SENTENCES)
-def test_sentence_is_that_of_the_release(
+def test_sentence_follows_the_release(
     cluster: FakeCluster,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

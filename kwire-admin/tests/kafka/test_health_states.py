@@ -182,7 +182,7 @@ def test_brokers_without_zookeeper_are_not_healthy(cluster: Partitioned) -> None
 
 @pytest.mark.parametrize("cut_off", [1, 2])
 def test_brokers_that_reach_only_zookeeper_are_not_healthy(cluster: Partitioned, cut_off: int) -> None:
-    """They stay registered, and their metadata stays as it was. The records that nobody fetches remain as a sign."""
+    """They stay registered, and their metadata stays as it was. Replicas that stop fetching are the only sign."""
     if isinstance(cluster, Partitioned44):
         return  # without ZooKeeper, they are cut off from everything
     assert becomes(lambda: not problems(cluster), within=150)

@@ -20,7 +20,7 @@ BARS = "▁▂▃▄▅▆▇█"
 PLAIN_BARS = "_.-=+*#@"
 """Bars for terminals without Unicode."""
 WIDTH, LEAST_WIDTH = 16, 5
-"""Characters of a trend, and on a narrow terminal, where it is as wide as its title."""
+"""Maximum number of bars of a trend, and the minimum on a narrow terminal: the width of its title."""
 
 COLUMNS = (
     TableColumn("GROUP"),

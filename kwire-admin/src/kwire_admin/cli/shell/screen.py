@@ -51,7 +51,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """The columns of the terminal."""
+        """Number of columns of the terminal."""
         return self._console.width
 
     def draw(self, function: Callable[[], T]) -> T:

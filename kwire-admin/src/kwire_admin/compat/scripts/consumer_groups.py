@@ -33,7 +33,7 @@ ANNOUNCEMENTS = (
     ),
     " In version 5.0, this command will require either --dry-run or --execute to be specified.",
 )
-"""What 3.9.1 and 4.4.0 announce. 3.9.1 forgets the blank before it."""
+"""Announcements of 3.9.1 and of 4.4.0. 3.9.1 forgets the blank before its own."""
 VIEWS = ("members", "offsets", "state")
 AVAILABLE_WITH = {
     "members": ("describe",),
@@ -357,7 +357,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
             return read_offsets(Path(values.get("from-file") or ""), group)
         return time_before(parse_duration(duration))
     except InvalidArgument as error:
-        reason = error if duration is None else "Text cannot be parsed to a Duration"
+        reason = str(error) if duration is None else "Text cannot be parsed to a Duration"
         raise ScriptFailed(f"{FAILURE}{reason}") from None
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from kwire._util.concurrency import gather, running_loop, sleep
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError, PartitionDescription, TopicDescription, TopicPartition
 from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.leaders import by_partition, by_topic
@@ -91,7 +92,7 @@ async def replication_problems(
     ]
     if unknown:
         first = min(unknown)
-        more = f" and {len(unknown) - 1} more partitions" if len(unknown) > 1 else ""
+        more = f" and {counted(len(unknown) - 1, 'more partition')}" if len(unknown) > 1 else ""
         reason = f"replication of {first}{more}: {reason_of(unknown[first])}"
         problems.append(HealthProblem(NOT_CHECKED, None, None, None, reason))
     return problems
