@@ -73,7 +73,8 @@ def received(cluster: KafkaCluster, topic: str) -> list[tuple[str, str, str]]:
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     found = []
     while (record := consumer.poll(60)) is not None and record.error() is None:
-        [(name, value)] = record.headers() or []
+        headers: Any = record.headers()
+        [(name, value)] = headers
         assert name == "idempotency-key"
         found.append(((record.key() or b"").decode(), json.loads(record.value() or b"")["status"], value.decode()))
     assert record is not None

@@ -208,7 +208,7 @@ def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.Captu
     assert run(["pipeline", "status", "--out", str(tmp_path)]) == 0
     summary, letter = capsys.readouterr().out.splitlines()
     assert summary == "webhook-1: 1 refused, 0 not accepted yet, 1 dead letters"
-    assert letter.endswith("firing config_changed a: 'HTTP status 422' after 1 attempts")
+    assert letter.endswith("firing config_changed a: 'HTTP status 422' after 1 attempt")
 
 
 @pytest.mark.parametrize(

@@ -57,25 +57,25 @@ TOPIC_USAGE = GoldTable(
     ),
 )
 
-STATE = "log_dirs"
-"""The part of gold's state with the last report about each directory, and the last one that showed its level."""
+SAVED = "log_dirs"
+"""The part of savepoints with the last report about each directory, and the last one that showed its level."""
 
 _KEY = ["cluster_id", "broker_id", "log_dir"]
 
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
-    """Plan the tables and the state of a window, and return its signals; None if no log directory was ever polled."""
-    if not build.files("silver/log_dirs") and not build.files(f"gold/_{STATE}"):
+    """Plan the tables and the savepoint of a window, and return its signals; None if no log directory was polled."""
+    if not build.files("silver/log_dirs") and not build.files(f"gold/_{SAVED}"):
         return None
     rows = days.between(build.silver("log_dirs", start, stop), "at", start, stop)
     sizes = days.between(build.silver("topic_sizes", start, stop), "at", start, stop)
     build.replace(USAGE, _usage(rows), start)
     build.replace(TOPIC_USAGE, _topic_usage(sizes), start)
     rows = rows.drop("date")
-    if start is not None and build.files(f"gold/_{STATE}"):
-        rows = rows.unionByName(build.state(STATE, start, SILVER_SCHEMAS[STATE].ddl))
+    if start is not None and build.files(f"gold/_{SAVED}"):
+        rows = rows.unionByName(build.saved(SAVED, start, SILVER_SCHEMAS[SAVED].ddl))
     if as_of is not None:
-        build.keep_state(STATE, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))), SILVER_SCHEMAS[STATE].ddl)
+        build.save(SAVED, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))), SILVER_SCHEMAS[SAVED].ddl)
     return _signals(rows)
 
 
@@ -146,8 +146,8 @@ def _signals(rows: DataFrame) -> DataFrame:
     order = Window.partitionBy(*_KEY).orderBy("at")
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
     offline = (f.col("change") == "set") & (f.col("error_code") != 0)
-    states = rows.withColumn("offline", offline).withColumn("level", _level())
-    states = states.select(
+    levels = rows.withColumn("offline", offline).withColumn("level", _level())
+    levels = levels.select(
         "*",
         f.coalesce(f.lag("offline").over(order), f.lit(False)).alias("was_offline"),
         f.coalesce(f.last("level", ignorenulls=True).over(earlier), f.lit("free")).alias("was_level"),
@@ -162,7 +162,7 @@ def _signals(rows: DataFrame) -> DataFrame:
         f.col("level") != f.col("was_level"),
         f.when(f.col("level") == "full", SignalKind.DISK_FULL.value).otherwise(SignalKind.DISK_FREE.value),
     )
-    signalled = states.withColumn("kind", f.explode(f.array_compact(f.array(offline_kind, full_kind))))
+    signalled = levels.withColumn("kind", f.explode(f.array_compact(f.array(offline_kind, full_kind))))
     return signalled.select(
         *signal_columns(
             kind=f.col("kind"),

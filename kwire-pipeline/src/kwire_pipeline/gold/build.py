@@ -3,14 +3,14 @@
 A build has these steps:
 
 1. *Where to begin.* The hour of the oldest poll that is not in gold. Late frames rebuild their hour and all hours after
-   it, because each state depends on the one before. The build continues from the newest kept state (`state`) at or
-   before that hour, so a new hour costs that state and an hour of silver, not the history.
+   it, because each state of a partition depends on the one before. The build continues from the newest `savepoint` at
+   or before that hour, so a new hour costs that savepoint and an hour of silver, not the history.
 2. *Windows* of a day from there to the last poll, which bounds memory. For each window:
    a. the clocks of pollers, because every later step compares times (`clock_skew`);
    b. the poller that counts for each broker (`pollers`), from corrected times;
    c. the stages of `STAGES`, in order: each names the results that it reads;
    d. the incidents, which need earlier signals or their summary (`incidents`);
-   e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
+   e. the savepoint of the last complete hour, from which later builds continue, and one job that writes all files.
    A window that reads at most `Engine.limit` rows is built in this process: the stages are the same, but their queries
    run on DuckDB instead of Spark (`kwire_pipeline.in_process`), and no job of Spark is started.
 3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
@@ -20,7 +20,7 @@ Invariants:
 - A row of gold belongs to one hour. A build replaces whole hours from `Window.start` on, so building an hour twice
   gives the same rows, and a build that fails changes nothing.
 - Building hour by hour and building everything at once give equal tables (`gold/test_incremental.py`).
-  So nothing may depend on where a window begins, except through the kept state.
+  So nothing may depend on where a window begins, except through the savepoint.
 - Rows of larger windows stay in the executors; the driver sees times and file names.
 """
 
@@ -46,8 +46,8 @@ from kwire_pipeline.gold import (
     poller_clocks,
     pollers,
     propagation,
+    savepoint,
     signals,
-    state,
     transitions,
 )
 from kwire_pipeline.gold.consensus import Role
@@ -110,9 +110,9 @@ class Window(NamedTuple):
     Attributes:
         start: its beginning; None is the beginning of the history.
         stop: its end.
-        as_of: the hour whose beginning is the time of the state to keep; None keeps none.
-        is_complete: True if that state has all partitions, and not only changed ones.
-        incidents_since: by hour with a state, the oldest hour whose signals or incidents a build from it needs.
+        as_of: the hour whose beginning is the time of the savepoint; None writes none.
+        is_complete: True if the savepoint has all partitions, and not only changed ones.
+        incidents_since: by hour with a savepoint, the oldest hour whose signals or incidents a build from it needs.
         full_rebuild: True if all partitions are computed; otherwise only changed ones are.
         replaced_topics: the clusters and topics whose reports late frames have removed; they are computed as well.
     """
@@ -186,14 +186,14 @@ def _build(
     if first is None or end is None:
         return
     # These are times of pollers' clocks: the last known skew gives the true hours.
-    incidents_since = state.incidents_by_hour(progress)
-    skew_by_hour = state.skew_by_hour(progress)
+    incidents_since = savepoint.incidents_by_hour(progress)
+    skew_by_hour = savepoint.skew_by_hour(progress)
     build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)
     first, end = build.clocks.range_of(first, end)
-    # Continue from the newest state before the first poll, and forget the states after it: they are built again.
-    since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
+    # Continue from the newest savepoint before the first poll; those after it are built again.
+    since = max((hour for hour in incidents_since if hour <= savepoint.hour_of(first)), default=None)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
-    oldest = since or state.hour_of(_first_poll(build))
+    oldest = since or savepoint.hour_of(_first_poll(build))
     # A build cannot see that late frames have removed reports from its window, so their commits name the topics.
     replaced_topics = store.replaced_topics(progress.get("commit", 0), record)
     full_rebuild = first_hour is not None or replaced_topics is None
@@ -208,20 +208,20 @@ def _build(
             build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
             skew = build.clocks.skew
             _replace_skew(build, min(stop, end))
-            as_of = _state_time(oldest, stop, end)
+            as_of = _savepoint_time(oldest, stop, end)
             if as_of is not None:
                 skew_by_hour[as_of] = skew
                 if start is not None and as_of <= start:
                     as_of = None  # the window has no complete hour
-            is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
+            is_complete = as_of is not None and savepoint.is_first_of_day(as_of, incidents_since)
             everything = full_rebuild or start is None
             replaced = frozenset(replaced_topics or ())
             _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything, replaced))
     build.clocks.warn()
-    for hour in state.expired_hours(incidents_since):
+    for hour in savepoint.expired_hours(incidents_since):
         del incidents_since[hour]
-    build.forget_states(set(build.states()) - incidents_since.keys())
-    build.commit(state.to_progress(record, incidents_since, skew_by_hour))
+    build.forget_savepoints(set(build.savepoints()) - incidents_since.keys())
+    build.commit(savepoint.to_progress(record, incidents_since, skew_by_hour))
 
 
 def _oldest_new_poll(store: PipelineStore, record: CommitRecord) -> datetime | None:
@@ -231,23 +231,23 @@ def _oldest_new_poll(store: PipelineStore, record: CommitRecord) -> datetime | N
 
 def _last_poll(build: GoldBuild) -> datetime | None:
     last = build.snapshot.newest_time("silver/polls")
-    return None if last is None else state.to_time(last)
+    return None if last is None else savepoint.to_time(last)
 
 
 def _first_poll(build: GoldBuild) -> datetime:
-    return state.to_time(min(file.first for file in build.files("silver/polls") if file.first is not None))
+    return savepoint.to_time(min(file.first for file in build.files("silver/polls") if file.first is not None))
 
 
-def _state_time(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
-    """Return the time of the state that a window keeps: the end of its last complete hour. None without any."""
-    as_of = min(stop, state.hour_of(end))
+def _savepoint_time(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
+    """Return the time of the savepoint of a window: the end of its last complete hour. None without any."""
+    as_of = min(stop, savepoint.hour_of(end))
     return as_of if as_of > oldest else None
 
 
 def _polled_times(build: GoldBuild, margin: timedelta) -> list[tuple[datetime, datetime]]:
     """Return the times of the first and the last poll of each file, sorted, with a margin for the clocks of pollers."""
     return sorted(
-        (state.to_time(file.first) - margin, state.to_time(file.last) + margin)
+        (savepoint.to_time(file.first) - margin, savepoint.to_time(file.last) + margin)
         for file in build.files("silver/polls")
         if file.first is not None and file.last is not None
     )
@@ -266,7 +266,7 @@ def _windows(
     while begin <= end:
         stop = begin + WINDOW
         if (following := min((max(first, stop) for first, last in polled if last >= stop), default=stop)) > stop:
-            stop = max(state.hour_of(following), stop)
+            stop = max(savepoint.hour_of(following), stop)
         windows.append((start, stop))
         start = begin = stop
     return windows
@@ -345,13 +345,13 @@ def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
 
 
 def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
-    """Return the agreed states of the partitions that have changed in a window, and the state to keep."""
+    """Return the agreed states of the partitions that have changed in a window, and the rows to save."""
     start, stop = window.start, window.stop
     reports = transitions.observations(days.between(build.silver("partitions", start, stop), "at", start, stop))
     rows = reports.withColumn("as_of", f.lit(""))
     if start is not None:
-        # The first state of the day is read by the tasks themselves, filtered (`FoldTask`).
-        rows = rows.unionByName(build.partition_states(window.incidents_since, start, with_first=False))
+        # The first savepoint of the day is read by the tasks themselves, filtered (`FoldTask`).
+        rows = rows.unionByName(build.saved_partitions(window.incidents_since, start, with_first=False))
         if _has_rows_since(build, "configs", start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
             topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic"))
@@ -361,7 +361,7 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
             rows = rows.unionByName(transitions.changed_topics(topics).withColumn("as_of", f.lit("")))
     task = FoldTask(
         build.snapshot.location,
-        {} if start is None else build.first_states(window.incidents_since, start),
+        {} if start is None else build.first_saved(window.incidents_since, start),
         window.full_rebuild,
         None if window.as_of is None else microseconds(window.as_of),
         window.is_complete,
@@ -380,14 +380,14 @@ def _agreed(folded: DataFrame) -> DataFrame:
 
 def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
     steps = broker_load.load_steps(agreed)
-    return steps if start is None else build.state("broker_loads", start, broker_load.STEPS).unionByName(steps)
+    return steps if start is None else build.saved("broker_loads", start, broker_load.STEPS).unionByName(steps)
 
 
 def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
     config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
     if start is None:
         return config_polls
-    return build.state("config_polls", start, config_changes.POLLS).unionByName(config_polls)
+    return build.saved("config_polls", start, config_changes.POLLS).unionByName(config_polls)
 
 
 def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
@@ -401,7 +401,7 @@ def _config_changes(window: Window, changes: DataFrame) -> DataFrame:
 def _signals(
     build: GoldBuild, window: Window, agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, changes: DataFrame
 ) -> DataFrame:
-    """Return the signals of metadata and of the other inputs, which also plan their tables and state."""
+    """Return the signals of metadata and of the other inputs, which also plan their tables and savepoints."""
     start, stop = window.start, window.stop
     rows = signals.signals(agreed, metadata, brokers, changes, start)
     for module in (consumer_lag, broker_disk, config_deviations):
@@ -436,7 +436,7 @@ one. Incidents follow, because they read signals of earlier windows too."""
 
 
 def _build_window(build: GoldBuild, window: Window) -> None:
-    """Build the tables of a window. Its state, if it keeps one, gets an entry in `Window.incidents_since`."""
+    """Build the tables of a window. Its savepoint, if any, gets an entry in `Window.incidents_since`."""
     results = _inputs(build, window)
     for stage in STAGES:
         rows = stage.function(*(results[name] for name in stage.inputs))
@@ -455,7 +455,7 @@ def _build_window(build: GoldBuild, window: Window) -> None:
     )
     incidents.plan(build, window.start, window.as_of, results["signals"])
     if window.as_of is not None:
-        state.keep(
+        savepoint.write(
             build,
             window.as_of,
             partitions=results["folded"],
@@ -466,5 +466,5 @@ def _build_window(build: GoldBuild, window: Window) -> None:
     if build.engine.local is None:
         results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
-    if window.as_of is not None:  # read from the state that was just written
+    if window.as_of is not None:  # read from the savepoint that was just written
         window.incidents_since[window.as_of] = incidents.oldest_lasting(build, window.as_of)

@@ -132,15 +132,15 @@ def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
     lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
     sized = [part for values in lists for part in (f.size(values), values)]
     # Topic ids are left out: old versions of Metadata do not report them.
-    state = f.xxhash64("topic", "partition", "leader", "leader_epoch", "error_code", *sized)
+    fingerprint = f.xxhash64("topic", "partition", "leader", "leader_epoch", "error_code", *sized)
     reporter = ["cluster_id", "broker_id", "poller_id"]
     changes = partitions.where(f.col("change") == "set").select(
-        *reporter, f.unix_micros("at").alias("at"), state.alias("state"), f.lit(False).alias("failed")
+        *reporter, f.unix_micros("at").alias("at"), fingerprint.alias("fingerprint"), f.lit(False).alias("failed")
     )
     metadata = polls.where((f.col("api_key") == METADATA) & (f.col("cluster_id") != "")).select(
         *reporter,
         f.unix_micros("polled_at").alias("at"),
-        f.lit(None).cast("bigint").alias("state"),
+        f.lit(None).cast("bigint").alias("fingerprint"),
         (f.col("kind") == "error").alias("failed"),
     )
     return changes.unionByName(metadata).groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
@@ -152,7 +152,7 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
 
     from kwire_pipeline.tables import ddl_schema
 
-    is_poll = pc.is_null(rows["state"])
+    is_poll = pc.is_null(rows["fingerprint"])
     polls, changes = rows.filter(is_poll), rows.filter(pc.invert(is_poll))
     measured: list[Difference] = []
     if changes.num_rows:
@@ -164,23 +164,24 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
 
 
 def _sample(changes: pa.Table) -> dict[int, dict[Reporter, int]]:
-    """Return when states were reported: `{state: {reporter: at}}`.
+    """Return when states of partitions were reported, by their hashes: `{fingerprint: {reporter: at}}`.
 
     A state that a broker reported several times cannot be matched with one report of another broker. Of each response,
-    the states with the smallest hashes are kept, which are the same states at all brokers.
+    the smallest fingerprints are kept, which are the same at all brokers.
     """
     import pyarrow as pa
 
-    by_reporter = changes.group_by(["state", "poller_id", "broker_id"]).aggregate([("at", "min"), ("at", "count")])
-    once = by_reporter.filter(pa.compute.equal(by_reporter["at_count"], 1)).sort_by("state")
+    keys = ["fingerprint", "poller_id", "broker_id"]
+    by_reporter = changes.group_by(keys).aggregate([("at", "min"), ("at", "count")])
+    once = by_reporter.filter(pa.compute.equal(by_reporter["at_count"], 1)).sort_by("fingerprint")
     sizes: Counter[tuple[str | None, int, int]] = Counter()
-    states: dict[int, dict[Reporter, int]] = defaultdict(dict)
-    columns = (once[name].to_pylist() for name in ("state", "poller_id", "broker_id", "at_min"))
-    for state, poller_id, broker_id, at in zip(*columns, strict=True):
+    reports: dict[int, dict[Reporter, int]] = defaultdict(dict)
+    columns = (once[name].to_pylist() for name in (*keys, "at_min"))
+    for fingerprint, poller_id, broker_id, at in zip(*columns, strict=True):
         sizes[poller_id, broker_id, at] += 1
         if sizes[poller_id, broker_id, at] <= SAMPLE:
-            states[state][poller_id, broker_id] = at
-    return states
+            reports[fingerprint][poller_id, broker_id] = at
+    return reports
 
 
 class PollTimes:
@@ -214,9 +215,9 @@ class PollTimes:
         return round(log2(median(gaps))) if gaps else 0
 
 
-def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls: PollTimes) -> list[Difference]:
+def compare(cluster_id: str, changes: Mapping[int, Mapping[Reporter, int]], polls: PollTimes) -> list[Difference]:
     """Return the differences between clocks that saw the same changes (step 2 of the module's text)."""
-    clocks = {reporter: PollerClock.of(cluster_id, *reporter) for reports in states.values() for reporter in reports}
+    clocks = {reporter: PollerClock.of(cluster_id, *reporter) for reports in changes.values() for reporter in reports}
     # The clock that is polled with most often is the reference of a pair; names decide between equals, so that the
     # result does not depend on the order of rows.
     rank: dict[PollerClock, tuple[int, str, int]] = {}
@@ -226,7 +227,7 @@ def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls
     # By pair of clocks: the times of a change on both, the difference, and its uncertainty. Partitions that changed in
     # one response have equal times and count once.
     pairs: dict[tuple[PollerClock, PollerClock], dict[tuple[int, int], tuple[float, int]]] = defaultdict(dict)
-    for reports in states.values():
+    for reports in changes.values():
         # A poller saw the change with the first broker that reported it.
         first: dict[PollerClock, tuple[int, Reporter]] = {}
         for reporter, at in reports.items():

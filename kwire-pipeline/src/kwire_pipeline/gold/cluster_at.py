@@ -45,13 +45,13 @@ def _agreed(view: GoldView, as_of: datetime) -> DataFrame:
 
 
 def _reported(view: GoldView, as_of: datetime, broker_id: int) -> DataFrame:
-    state_hour = max((hour for hour in view.states() if hour <= as_of), default=None)
-    partitions = view.silver("partitions", state_hour, as_of).where(f.col("broker_id") == broker_id)
-    before, exactly = days.between(partitions, "at", state_hour, as_of), partitions.where(f.col("at") == f.lit(as_of))
+    saved_hour = max((hour for hour in view.savepoints() if hour <= as_of), default=None)
+    partitions = view.silver("partitions", saved_hour, as_of).where(f.col("broker_id") == broker_id)
+    before, exactly = days.between(partitions, "at", saved_hour, as_of), partitions.where(f.col("at") == f.lit(as_of))
     observations = transitions.observations(before.unionByName(exactly))
-    if state_hour is not None:
+    if saved_hour is not None:
         is_report = (f.col("role") == int(Role.LAST_REPORT)) & (f.col("broker_id") == broker_id)
-        last_reports = view.partition_states(view.states(), state_hour, with_first=True).where(is_report)
+        last_reports = view.saved_partitions(view.savepoints(), saved_hour, with_first=True).where(is_report)
         observations = last_reports.drop("as_of").unionByName(observations)
     rows = transitions.last_reports(observations).where("present")
     # Silver ignores a first empty response, but it is what the broker reported.

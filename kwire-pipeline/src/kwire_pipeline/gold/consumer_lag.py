@@ -49,8 +49,8 @@ TABLE = GoldTable(
     ),
 )
 
-STATE = "group_lag"
-"""The part of gold's state with the events from which the fold continues."""
+SAVED = "group_lag"
+"""The part of savepoints with the events from which the fold continues."""
 
 _EVENTS = (
     "cluster_id string, topic string, partition int, at_us bigint, broker_id int, `group` string, `offset` bigint, "
@@ -66,13 +66,13 @@ WITHOUT_MEMBERS = ("Empty", "Dead")
 
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
-    """Plan the table and the state of a window, and return its signals; None if no group was ever polled."""
-    if not build.files("silver/group_offsets") and not build.files(f"gold/_{STATE}"):
+    """Plan the table and the savepoint of a window, and return its signals; None if no group was ever polled."""
+    if not build.files("silver/group_offsets") and not build.files(f"gold/_{SAVED}"):
         return None
     folded = build.computed_once(_fold(build, start, stop, as_of))
     build.replace(TABLE, by_minute(folded.where(f.col("output") == _SAMPLE)), start)
     if as_of is not None:
-        build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
+        build.save(SAVED, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
     return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_states(build.silver("groups"))))
 
 
@@ -83,7 +83,7 @@ def _names(ddl: str) -> list[str]:
 def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame:
     commits = days.between(build.silver("group_offsets", start, stop), "at", start, stop)
     ends = days.between(build.silver("log_ends", start, stop), "at", start, stop)
-    kept = build.state(STATE, start, _EVENTS) if start is not None and build.files(f"gold/_{STATE}") else None
+    kept = build.saved(SAVED, start, _EVENTS) if start is not None and build.files(f"gold/_{SAVED}") else None
     return fold_offsets(commits, ends, kept, start, as_of)
 
 

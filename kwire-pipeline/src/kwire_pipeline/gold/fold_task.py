@@ -7,15 +7,16 @@ and what is kept for later windows. A task has one bucket: a group of topics of 
 
 | role | from | meaning |
 |---|---|---|
-| `AGREED` | kept state | the agreed state of a partition when the window begins |
-| `LAST_REPORT` | kept state | the last report of one broker about a partition before the window |
+| `AGREED` | savepoint | the agreed state of a partition when the window begins |
+| `LAST_REPORT` | savepoint | the last report of one broker about a partition before the window |
 | `OBSERVATION` | silver | a change that a broker reports in the window |
 | `TOPIC` | silver's configs | a topic with a changed config |
 | `UNCHANGED` | output only | the agreed state of a partition that was not folded |
 
-**The kept state** of an hour is the first state of that day plus all later ones up to the hour. The first one has all
-partitions, in one file per bucket, which the task reads itself, with filters; the later ones have the partitions that
-changed, and come as rows with their hour in `as_of`. For each broker and partition the newest row counts (`_newest`).
+**The saved rows** of an hour are those of the first savepoint of that day and of all later ones up to the hour. The
+first one has all partitions, in one file per bucket, which the task reads itself, with filters; the later ones have the
+partitions that changed, and come as rows with their hour in `as_of`. For each broker and partition the newest row
+counts (`_newest`).
 
 **Which partitions are folded.** A partition is folded if
 
@@ -60,14 +61,14 @@ class FoldTask(NamedTuple):
 
     Attributes:
         location: the folder of the store.
-        first_states: the files with the first state of the day, by bucket, relative to `location`.
+        first_saved: the files of the first savepoint of the day, by bucket, relative to `location`.
         everything: True to fold all partitions.
-        as_of: the time of the state to keep, in microseconds; None keeps none.
-        keeps_all: True to keep the state of all partitions; otherwise only folded ones are kept.
+        as_of: the time of the savepoint, in microseconds; None writes none.
+        keeps_all: True to save all partitions; otherwise only folded ones are saved.
     """
 
     location: Location
-    first_states: dict[int, list[str]]
+    first_saved: dict[int, list[str]]
     everything: bool
     as_of: int | None
     keeps_all: bool
@@ -86,31 +87,31 @@ class FoldTask(NamedTuple):
         import pyarrow.compute as pc
 
         cluster_id, bucket = (part.as_py() for part in key)
-        if rows.num_rows == 0 and bucket not in self.first_states:
+        if rows.num_rows == 0 and bucket not in self.first_saved:
             return _schema(TYPES).empty_table()  # most buckets of a small cluster have no topic
         role = rows["role"]
         changed = rows.filter(pc.equal(role, int(Role.OBSERVATION)))
         topics = rows.filter(pc.equal(role, int(Role.TOPIC)))["topic"]
         later = rows.filter(pc.less(role, int(Role.OBSERVATION)))
 
-        # 1. Select the partitions, by key. The first state of the day is large: unless all of it is needed anyway, read
-        #    only the keys whose reports differ, and the rest only if any partition is folded.
+        # 1. Select the partitions, by key. The first savepoint of the day is large: unless all of it is needed anyway,
+        #    read only the keys whose reports differ, and the rest only if any partition is folded.
         reads_all = self.everything or self.keeps_all or len(topics) > 0
-        first = self._first_state(cluster_id, bucket) if reads_all else None
+        first = self._first_saved(cluster_id, bucket) if reads_all else None
         selected = [changed["key"], later.filter(later["differ"])["key"], self._differing(cluster_id, bucket, first)]
         keys = pa.chunked_array([chunk for column in selected for chunk in column.chunks], pa.int64()).unique()
         if first is None and len(keys):
-            first = self._first_state(cluster_id, bucket)
+            first = self._first_saved(cluster_id, bucket)
         if first is None:
             return _schema(TYPES).empty_table()
 
-        # 2. Divide the kept state into partitions to fold and the rest.
-        state = _newest(pa.concat_tables([first, _selected(later, [*INPUT, "as_of"])]))
-        is_folded = pc.or_(pc.is_in(state["key"], keys), pc.is_in(state["topic"], topics.combine_chunks()))
+        # 2. Divide the saved rows into partitions to fold and the rest.
+        saved = _newest(pa.concat_tables([first, _selected(later, [*INPUT, "as_of"])]))
+        is_folded = pc.or_(pc.is_in(saved["key"], keys), pc.is_in(saved["topic"], topics.combine_chunks()))
         if self.everything:
-            folded, rest = state, state.slice(0, 0)
+            folded, rest = saved, saved.slice(0, 0)
         else:
-            folded, rest = state.filter(is_folded), state.filter(pc.invert(is_folded))
+            folded, rest = saved.filter(is_folded), saved.filter(pc.invert(is_folded))
 
         # 3. Fold. `fold_partitions` expects the rows of a partition together, by role and then by time. A broker that
         #    reports a recreated topic reports the old one as absent (`present` false) first.
@@ -134,17 +135,17 @@ class FoldTask(NamedTuple):
         bounds = (periods[name].to_pylist() for name in ("broker_id", "start", "stop"))
         return fold_partitions(_columns(rows), Voters(zip(*bounds, strict=True), end, voted_until), end)
 
-    def _first_state(self, cluster_id: str, bucket: int) -> pa.Table:
-        """Return the first state of the day, with an empty column `as_of`."""
+    def _first_saved(self, cluster_id: str, bucket: int) -> pa.Table:
+        """Return the rows of the first savepoint of the day, with an empty column `as_of`."""
         import pyarrow as pa
 
         schema = _schema(INPUT)
         tables = self._read(cluster_id, bucket, schema.names, [])
-        state = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
-        return state.append_column("as_of", pa.repeat("", state.num_rows))
+        rows = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+        return rows.append_column("as_of", pa.repeat("", rows.num_rows))
 
     def _differing(self, cluster_id: str, bucket: int, first: pa.Table | None) -> pa.ChunkedArray:
-        """Return the keys of partitions about which the reports in the first state differ."""
+        """Return the keys of partitions about which the reports in the first savepoint differ."""
         import pyarrow as pa
 
         if first is not None:
@@ -157,7 +158,7 @@ class FoldTask(NamedTuple):
     ) -> list[pa.Table]:
         import pyarrow.parquet as pq
 
-        paths = self.first_states.get(bucket, ())
+        paths = self.first_saved.get(bucket, ())
         files = self.location.files() if paths else None
         filters = [("cluster_id", "=", cluster_id), *also]
         return [
@@ -393,13 +394,13 @@ _ATTRIBUTES = frozenset(
 
 
 def fold(rows: DataFrame, periods: DataFrame, task: FoldTask) -> DataFrame:
-    """Return the agreed states of the partitions that changed, and the state to keep (`TYPES`).
+    """Return the agreed states of the partitions that changed, and the rows to save (`TYPES`).
 
     Args:
-        rows: the changes in the window, and the states that were kept before it after the first one of that day, with
-            the columns of `INPUT` and the time `as_of` of the kept states.
+        rows: the changes in the window, and the rows that were saved before it after the first savepoint of that day,
+            with the columns of `INPUT` and the time `as_of` of the savepoints.
         periods: the voting periods of the brokers.
-        task: reads the first state of the day, and folds.
+        task: reads the first savepoint of the day, and folds.
     """
     left = rows.withColumn("bucket", bucket())
     numbers = f.sequence(first_bucket(), first_bucket() + GROUPS - 1)

@@ -4,10 +4,10 @@
 which the incident began, also while it lasts (`ended_at` is null).
 
 A build diagnoses each cluster from its cut on (`diagnosis.summary`), so the age of an incident with a summary costs
-nothing. A cluster in which nothing lasts is diagnosed from the beginning of the window. The state `STATE` has the cut
-and the summary of each other cluster. A build writes the files of three kinds of rows: incidents since the cut,
-incidents that the summary continues, which stay under the hour in which they are stored, and other rows of these files,
-which stay the same.
+nothing. A cluster in which nothing lasts is diagnosed from the beginning of the window. The part `SAVED` of savepoints
+has the cut and the summary of each other cluster. A build writes the files of three kinds of rows: incidents since the
+cut, incidents that the summary continues, which stay under the hour in which they are stored, and other rows of these
+files, which stay the same.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ LISTED_TOPICS = 100
 """Maximum number of topics in a row."""
 
 
-STATE = "lasting_incidents"
-"""The state with the cut and the summary of each cluster in which an incident lasts."""
+SAVED = "lasting_incidents"
+"""The part of savepoints with the cut and the summary of each cluster in which an incident lasts."""
 
 SUMMARY = f"{signals.TABLE.ddl}, `{FILED_AT}` timestamp, `cut` timestamp, `incident_id` string"
 """Signals of a summary, with the cut, the incident that a signal continues, and the hour under which that is stored."""
@@ -99,12 +99,12 @@ _RESULT = f"incident {_struct(f'{TABLE.ddl}, {FILED_AT} timestamp')}, summary {_
 
 
 def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_signals: DataFrame) -> None:
-    """Plan the table and the state of a window.
+    """Plan the table and the savepoint of a window.
 
     Args:
         build: the build.
         start: the beginning of the window; None is the beginning of the history.
-        as_of: the hour whose state is kept; None keeps none.
+        as_of: the hour of the savepoint; None writes none.
         new_signals: the signals of the window, with the column `FILED_AT`.
     """
     hour = f.date_trunc("hour", FILED_AT)
@@ -112,7 +112,7 @@ def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_s
     stored: list[DataFile] = []
     kept: list[DataFile] = []
     if start is not None:
-        summary = build.state_rows(STATE, start, ("cut", FILED_AT)).to_pylist()
+        summary = build.saved_rows(SAVED, start, ("cut", FILED_AT)).to_pylist()
         first = min([start, *(row["cut"] for row in summary)])
         hours = {(f"{row[FILED_AT]:%Y-%m-%d}", row[FILED_AT].hour) for row in summary if row[FILED_AT] is not None}
         for file in build.files(TABLE.folder):
@@ -126,19 +126,19 @@ def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_s
         rows = rows.unionByName(build.filed(signals.TABLE, earlier))
     rows = rows.withColumn("cut", f.lit(None).cast("timestamp")).withColumn("incident_id", f.lit(None).cast("string"))
     if start is not None:
-        rows = rows.unionByName(build.state(STATE, start, SUMMARY))
+        rows = rows.unionByName(build.saved(SAVED, start, SUMMARY))
     task = DiagnosisTask(microseconds(start) or 0, microseconds(as_of))
     grouped = rows.groupBy("cluster_id").cogroup(build.filed(TABLE, stored).groupBy("cluster_id"))
     results = build.computed_once(grouped.applyInArrow(task.function(), _RESULT))
     build.replace(TABLE, results.where("incident IS NOT NULL").select("incident.*"), None, keep_equal=True, kept=kept)
     if as_of is not None:
         summaries = results.where("summary IS NOT NULL").select("summary.*").coalesce(1)
-        build.keep_state(STATE, as_of, summaries, SUMMARY)
+        build.save(SAVED, as_of, summaries, SUMMARY)
 
 
 def oldest_lasting(build: GoldBuild, as_of: datetime) -> datetime:
-    """Return the first hour that a build from `as_of` on needs, after the state is written: of a cut or an incident."""
-    rows = build.state_rows(STATE, as_of, ("cut", FILED_AT))
+    """Return the first hour, of a cut or an incident, that a build from `as_of` on needs. Its savepoint is written."""
+    rows = build.saved_rows(SAVED, as_of, ("cut", FILED_AT))
     hours: list[datetime] = [hour for name in rows.column_names for hour in rows[name].to_pylist() if hour is not None]
     return min([as_of, *hours])
 
@@ -148,7 +148,7 @@ class DiagnosisTask(NamedTuple):
 
     Attributes:
         since: the cut of clusters that have no summary.
-        as_of: the time of the state to keep; None keeps none.
+        as_of: the time of the savepoint; None writes none.
     """
 
     since: int

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kwire_pipeline.store.commits import PipelineStore
 
 AS_OF = "as_of"
-"""The partition column of the tables with the state of gold at the beginning of an hour."""
+"""The partition column of the tables of savepoints, which is the beginning of an hour."""
 
 STAMP = "%Y-%m-%dT%H"
 
@@ -91,32 +91,32 @@ class GoldView:
         micros = f.unix_micros(f.col("date").cast("timestamp")) + f.col("hour").cast("bigint") * 3_600_000_000
         return rows.withColumn(FILED_AT, f.timestamp_micros(micros)).drop("date", "hour")
 
-    def states(self) -> list[datetime]:
-        """Return the hours that have a kept state, ascending."""
+    def savepoints(self) -> list[datetime]:
+        """Return the hours that have a savepoint, ascending."""
         stamps = {file.partition[AS_OF] for file in self.files("gold/_config_polls")}
         return sorted(datetime.strptime(stamp, STAMP).replace(tzinfo=UTC) for stamp in stamps)
 
-    def state(self, part: str, as_of: datetime, ddl: str) -> DataFrame:
-        """Read a part of the state at the beginning of an hour."""
+    def saved(self, part: str, as_of: datetime, ddl: str) -> DataFrame:
+        """Read a part of the savepoint of an hour."""
         folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
         files = [file for file in self.files(folder) if file.partition[AS_OF] == stamp]
         return self._read_files(folder, files, f"{ddl}, {AS_OF} string").drop(AS_OF)
 
-    def state_rows(self, part: str, as_of: datetime, columns: Sequence[str]) -> pa.Table:
-        """Read columns of a small part of the state at the beginning of an hour in the driver."""
+    def saved_rows(self, part: str, as_of: datetime, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a small part of the savepoint of an hour in the driver."""
         folder, stamp = self.snapshot.location.child(f"gold/_{part}").files(), as_of.strftime(STAMP)
         files = (file for file in self.files(f"gold/_{part}") if file.partition[AS_OF] == stamp)
         opened = (pq.ParquetFile(file.path, filesystem=folder, pre_buffer=True) for file in files)
         rows = [file.read(columns=list(columns)) for file in opened]
         return pa.concat_tables(rows) if rows else pa.table(dict.fromkeys(columns, ()))
 
-    def partition_states(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
-        """Read the states of partitions since the first one of a day, with the column `as_of`.
+    def saved_partitions(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
+        """Read the saved states of partitions since the first savepoint of a day, with the column `as_of`.
 
         Args:
-            hours: the hours that have a kept state.
+            hours: the hours that have a savepoint.
             as_of: the last hour to read.
-            with_first: True to read the first one, too (`first_states`).
+            with_first: True to read the first one, too (`first_saved`).
         """
         first, *later = self._hours_of_day(hours, as_of)
         stamps = {hour.strftime(STAMP) for hour in ([first, *later] if with_first else later)}
@@ -124,8 +124,8 @@ class GoldView:
         schema = f"{transitions.ddl(transitions.INPUT)}, {AS_OF} string, {BUCKET} int"
         return self._read_files(PARTITION_STATES, files, schema).drop(BUCKET)
 
-    def first_states(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
-        """Return the files of the first state of a day by bucket."""
+    def first_saved(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
+        """Return the files of the first savepoint of a day by bucket."""
         stamp = self._hours_of_day(hours, as_of)[0].strftime(STAMP)
         paths: dict[int, list[str]] = {}
         for file in self.files(PARTITION_STATES):
@@ -153,10 +153,10 @@ class GoldBuild(GoldView):
 
     | call | effect |
     |---|---|
-    | `replace`, `keep_state`, `keep_partition_states` | plans the new files of a table; nothing is computed |
+    | `replace`, `save`, `save_partitions` | plans the new files of a table; nothing is computed |
     | `computed_once` | stores rows that several tables read |
     | `write` | computes and writes all planned tables in one job; this build reads them from now on |
-    | `forget_states` | drops files of the state |
+    | `forget_savepoints` | drops savepoints |
     | `commit` | makes everything visible at once; without it, the files are garbage that `vacuum` deletes |
 
     Attributes:
@@ -249,10 +249,10 @@ class GoldBuild(GoldView):
 
         self._planned.append(_PlannedTable(table.folder, remaining, manifest))
 
-    def keep_partition_states(self, as_of: datetime, rows: DataFrame, *, complete: bool) -> None:
+    def save_partitions(self, as_of: datetime, rows: DataFrame, *, complete: bool) -> None:
         """Write the states of partitions (`transitions.INPUT`) at the beginning of an hour.
 
-        Complete states have one file per bucket; changes have one file.
+        All partitions have one file per bucket; changed ones have one file.
         """
         stamp = as_of.strftime(STAMP)
         schema = pa.schema([(name, arrow_type(type)) for name, type in transitions.INPUT.items()])
@@ -260,15 +260,15 @@ class GoldBuild(GoldView):
         self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
         bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
         rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
-        # Tasks of later builds read the rows of one cluster and bucket of a complete state.
+        # Tasks of later builds read the rows of one cluster and bucket of a complete savepoint.
         by_bucket = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id")
         rows = by_bucket if complete else rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
         self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
 
-    def keep_state(self, part: str, as_of: datetime, rows: DataFrame, ddl: str) -> None:
-        """Write a part of the state at the beginning of an hour; `ddl` is its schema."""
+    def save(self, part: str, as_of: datetime, rows: DataFrame, ddl: str) -> None:
+        """Write a part of the savepoint of an hour; `ddl` is its schema."""
         folder, stamp, schema = f"gold/_{part}", as_of.strftime(STAMP), ddl_schema(ddl)
         self._store.create({folder: Layout(schema.append(pa.field(AS_OF, pa.string())), (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
@@ -314,8 +314,8 @@ class GoldBuild(GoldView):
         while self._persisted:
             self._persisted.pop().unpersist()
 
-    def forget_states(self, hours: set[datetime]) -> None:
-        """Delete the states at the beginning of some hours."""
+    def forget_savepoints(self, hours: set[datetime]) -> None:
+        """Delete the savepoints of some hours."""
         stamps = {hour.strftime(STAMP) for hour in hours}
         for folder in STATE_FOLDERS:
             if files := self.files(folder):

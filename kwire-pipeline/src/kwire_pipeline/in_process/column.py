@@ -1,13 +1,31 @@
 """Expressions of PySpark's interface as SQL of DuckDB: `SqlColumn`, `SqlWindow`, and `functions`.
 
-Only what gold uses exists. Where the two engines differ, the meaning is Spark's: positions of lists start at 0, lists
-keep their order, sums of integers are integers, and nulls come first.
+Gold is written for `pyspark.sql.functions` and `pyspark.sql.Column`. In a build without Spark, the same calls reach
+this module, and return text:
+
+    f.max("at").over(window)     an immutable `SqlColumn` with the SQL `max("at") OVER (...)`
+    data_frame.select(column)    `data_frame.SqlFrame` puts the text into a query, and DuckDB plans and runs it
+
+| an expression is | until | then it has |
+|---|---|---|
+| an aggregate with `cast_to` | `str`, after `over` | the cast around the aggregate and its window |
+| `when` with open `branches` | `otherwise` | an ELSE; without it, the value is null, as in Spark |
+| without a `name` | `alias` | the name of a column; functions of a plain column keep none |
+
+Invariants: an expression has no state and can be used in several queries; the text of an operand is in parentheses or
+is a call, so an operator never changes its meaning; parameters of lambdas have numbers that are unique in the process,
+so nested lambdas do not hide each other's.
+
+Only what gold uses exists, and anything else raises an error instead of another answer. Where the two engines differ,
+the meaning is Spark's: positions of lists start at 0, lists keep their order, sums of integers are integers, and nulls
+come first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from inspect import signature
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -283,7 +301,8 @@ class functions:
 
     @staticmethod
     def date_format(column: SqlColumn | str, pattern: str) -> SqlColumn:
-        assert pattern == "yyyy-MM-dd"
+        if pattern != "yyyy-MM-dd":
+            raise NotImplementedError(f"expected the pattern yyyy-MM-dd, found {pattern}")
         return SqlColumn(f"strftime({column_of(column)}, '%Y-%m-%d')")
 
     # Lists, structs, and maps
@@ -366,9 +385,8 @@ class functions:
     # Aggregates and functions of windows
 
     @staticmethod
-    def count(column: str) -> SqlColumn:
-        assert column == "*"
-        return SqlColumn("count(*)")
+    def count(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn("count(*)") if column == "*" else _function("count", column)
 
     @staticmethod
     def min(column: SqlColumn | str) -> SqlColumn:
@@ -424,6 +442,6 @@ def _first_of_equals(column: SqlColumn | str, condition: str) -> SqlColumn:
 def _with_lambda(name: str, column: SqlColumn | str, function: Callable[..., SqlColumn]) -> SqlColumn:
     """Return a call with a lambda of one or two parameters: the element, and its position from 0."""
     number = next(_numbers)
-    parameters = (f"x{number}", f"i{number}")[: function.__code__.co_argcount]
+    parameters = (f"x{number}", f"i{number}")[: len(signature(function).parameters)]
     arguments = [SqlColumn(parameters[0], parameters[0]), *(SqlColumn(f"({place} - 1)") for place in parameters[1:])]
     return SqlColumn(f"{name}({column_of(column)}, lambda {', '.join(parameters)}: {function(*arguments)})")

@@ -31,7 +31,7 @@ EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Event tables: days past retention are deleted. Other tables of silver hold current state and never expire."""
 
 RESUMED = {"silver/partitions", *(f"silver/{name}" for silver_input in INPUTS for name in silver_input.resumed)}
-"""Tables of silver whose state gold keeps: their old days can be deleted once gold has the state after them."""
+"""Tables of silver that are part of savepoints: their old days can be deleted once gold has a later savepoint."""
 
 
 def optimize(store: PipelineStore) -> int:
@@ -112,7 +112,7 @@ def expire(store: PipelineStore, keep: timedelta) -> int:
     """Remove the days that ended before `keep` ago from the tables, and return the number of files.
 
     The rows remain in earlier snapshots until `vacuum` deletes them. What later ingests and builds of gold need stays:
-    the current state, the newest state of gold before the first day that is kept, and incidents that have not ended.
+    the current state, the newest savepoint of gold before the first day that is kept, and incidents that last.
 
     Raises:
         StoreInUse: other processes change the same files all the time.
@@ -141,7 +141,7 @@ def expired_files(
 
     Args:
         tables: the files of all tables.
-        incidents: the hours with a kept state of gold, and the oldest hour whose incidents a build from each needs.
+        incidents: the hours with a savepoint of gold, and the oldest hour whose incidents a build from each needs.
         first: the first day to keep.
     """
     resumed = _resumed(incidents, first)
@@ -154,7 +154,7 @@ def expired_files(
 
 
 def _resumed(incidents: dict[str, str], first: str) -> str | None:
-    """Return the newest hour before a day that has a kept state of gold."""
+    """Return the newest hour before a day that has a savepoint of gold."""
     return max((stamp for stamp in incidents if stamp < first), default=None)
 
 
@@ -167,7 +167,7 @@ def _first_kept_day(table: str, first: str, resumed: str | None, incidents: dict
     if table in {"gold/incidents", "gold/signals"}:
         return min(first, *(since[:10] for stamp, since in incidents.items() if stamp >= resumed[:10]))
     if table.startswith("gold/_"):
-        return resumed[:10]  # a state continues the first one of its day
+        return resumed[:10]  # a savepoint continues the first one of its day
     return min(first, resumed[:10]) if table.startswith("gold/") or table in RESUMED else None
 
 

@@ -149,7 +149,7 @@ class StoreProgress:
         captures: by folder, the next `row`, the `fingerprint` of the capture, and the `spans` of rows that are bronze
             in place.
         streams: the last batch by the id of the query.
-        gold: the progress of gold (`kwire_pipeline.gold.state`).
+        gold: the progress of gold (`kwire_pipeline.gold.savepoint`).
         versions: the Delta version by table.
         commits: the number of the last commit that changed a table, by table.
         totals: the number of rows by table.

@@ -16,7 +16,7 @@ import pytest
 
 from kwire_pipeline import gold
 from kwire_pipeline.engine import IN_PROCESS_ROWS, Engine
-from kwire_pipeline.gold import config_changes, state
+from kwire_pipeline.gold import config_changes, savepoint
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.commits import PipelineStore
@@ -196,6 +196,6 @@ def test_new_hour_of_lasting_incident_reads_no_older_signals(
 def test_one_state_per_day_is_kept_of_older_days() -> None:
     hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
 
-    kept = sorted(set(hours) - state.expired_hours(hours))
+    kept = sorted(set(hours) - savepoint.expired_hours(hours))
 
     assert kept == [hours[0], hours[2], *hours[13:]]

@@ -1,16 +1,16 @@
-"""The state of gold at the beginning of hours, from which builds continue.
+"""Savepoints: what builds of gold keep at the beginning of an hour, and continue from.
 
 `gold/_partition_states` has each broker's last report about each partition and the agreed states, `gold/_broker_loads`
 the leaders and replicas of each broker, and `gold/_config_polls` the times at which brokers reported configs, each
-partitioned by `as_of`, the hour. The first state of a day is a full snapshot of the partitions; later ones are deltas
-to their predecessor.
+partitioned by `as_of`, the hour. The first savepoint of a day has all partitions; later ones have those that have
+changed since their predecessor. Inputs keep parts of their own (`build.save`).
 
-`gold/_lasting_incidents` has the summaries of incidents that had not ended (`incidents.STATE`).
+`gold/_lasting_incidents` has the summaries of incidents that had not ended (`incidents.SAVED`).
 
 `Progress.gold` has for each of these hours the oldest hour whose signals or incidents a build needs, because some have
 not ended (`incidents`), and the clock skew that was corrected (`skew`). It also has the number of the last `commit`
 that is in gold, and the version of silver's `configs` at that time. A build continues from
-the newest state before the oldest poll of later commits. Older states are thinned out: a late frame then costs more.
+the newest savepoint before the oldest poll of later commits. Older ones are thinned out: a late frame then costs more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kwire_pipeline.store.record import CommitRecord
 
 EACH_HOUR = timedelta(days=2)
-"""Retention of hourly states; older days keep one state. Chosen, not measured: late frames are rarely older."""
+"""Retention of hourly savepoints; older days keep one. Chosen, not measured: late frames are rarely older."""
 
 
 def hour_of(time: datetime) -> datetime:
@@ -45,14 +45,14 @@ def to_time(micros: int) -> datetime:
 
 
 def is_first_of_day(as_of: datetime, hours: Iterable[datetime]) -> bool:
-    """Return whether no state of an earlier hour of that day is kept."""
+    """Return whether no earlier hour of that day has a savepoint."""
     return not any(hour.date() == as_of.date() and hour < as_of for hour in hours)
 
 
-def keep(
+def write(
     build: GoldBuild, as_of: datetime, *, partitions: DataFrame, complete: bool, loads: DataFrame, polls: DataFrame
 ) -> None:
-    """Write the state at a time.
+    """Write the savepoint of a time.
 
     Args:
         build: the build.
@@ -62,15 +62,15 @@ def keep(
         loads: the steps of loads (`broker_load.STEPS`).
         polls: the config polls.
     """
-    build.keep_partition_states(as_of, transitions.to_keep(partitions, microseconds(as_of)), complete=complete)
+    build.save_partitions(as_of, transitions.to_keep(partitions, microseconds(as_of)), complete=complete)
     loads = broker_load.loads_at(loads, microseconds(as_of)).coalesce(1)
-    build.keep_state("broker_loads", as_of, loads, broker_load.STEPS)
+    build.save("broker_loads", as_of, loads, broker_load.STEPS)
     polls = config_changes.polls_for_next_window(polls, as_of).coalesce(1)
-    build.keep_state("config_polls", as_of, polls, config_changes.POLLS)
+    build.save("config_polls", as_of, polls, config_changes.POLLS)
 
 
 def expired_hours(hours: Iterable[datetime]) -> set[datetime]:
-    """Return the hours whose state has expired: of each old day, all but the first."""
+    """Return the hours whose savepoints have expired: of each old day, all but the first."""
     ordered = sorted(hours)
     return {
         hour for earlier, hour in pairwise(ordered) if hour.date() == earlier.date() and hour < ordered[-1] - EACH_HOUR
@@ -78,12 +78,12 @@ def expired_hours(hours: Iterable[datetime]) -> set[datetime]:
 
 
 def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
-    """Return the hours with a state, and the oldest hour whose signals or incidents a build from each needs."""
+    """Return the hours with a savepoint, and the oldest hour whose signals or incidents a build from each needs."""
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}
 
 
 def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[PollerClock, int]]:
-    """Return the hours with a state, and the clock skew with which each was built."""
+    """Return the hours with a savepoint, and the clock skew with which each was built."""
     return {
         _parse(hour): {PollerClock._make(clock): skew for *clock, skew in skews}
         for hour, skews in gold.get("skew", {}).items()
