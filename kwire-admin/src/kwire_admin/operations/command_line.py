@@ -170,6 +170,8 @@ def parse_words(tool: Operation, words: Sequence[str]) -> tuple[Operation, dict[
     except click.NoSuchOption as error:
         similar = " or ".join(sorted(error.possibilities or ()))
         hint = f"; did you mean {similar}?" if similar else ""
+        if (reason := chosen.refused.get(error.option_name)) is not None:
+            hint = f": {reason}"
         raise InvalidArgument(f"no such option: {error.option_name[:100]}{hint}") from None
     except click.UsageError as error:
         # One line: click lists choices in lines of their own, and a value of the user can have line breaks.

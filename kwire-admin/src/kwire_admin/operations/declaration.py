@@ -202,6 +202,7 @@ class Rules:
         replaces: the classes of Kafka that do the same.
         warning: the consequence of a run that destroys something, as a sentence after the question.
         without_effect: options of Kafka's tool that are accepted without effect, such as `--threads N` and `--sync`.
+        refused: options of Kafka's tool that are not available, each with the reason as a part of a sentence.
         requires: returns the permissions of a run on a node, for its arguments. By default, they derive from its
             danger and the types of its parameters.
         choices: rules about parameters that need or exclude each other.
@@ -224,6 +225,7 @@ class Rules:
     replaces: tuple[str, ...] = ()
     warning: str = ""
     without_effect: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
     requires: Callable[[Mapping[str, Any]], Sequence[Requirement]] | None = None
     choices: tuple[Choice, ...] = ()
 

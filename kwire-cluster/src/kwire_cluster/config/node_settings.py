@@ -110,7 +110,8 @@ class NodeSettings:
     protocol_version: ProtocolVersion = setting(
         "inter.broker.protocol.version", PROTOCOL_VERSION, ProtocolVersion((3, 9))
     )
-    """The version of the protocol between nodes. It decides whether features are versioned."""
+    """The version of the protocol between nodes. It decides whether features are versioned, and the form of
+    config change notifications: text before 0.9, version 1 before 0.10.1, then version 2."""
     migration_protocol_version: ProtocolVersion = setting(
         "migration.ibp.version", PROTOCOL_VERSION, ProtocolVersion((2, 7))
     )
@@ -124,7 +125,7 @@ class NodeSettings:
     unclean_leader_election: bool = setting("unclean.leader.election.enable", BOOLEAN, False, is_live=True)
     """True if a replica outside the ISR can become leader when no other replica is available."""
     strict_batches: bool = setting("admin.batch.strict", BOOLEAN, False, is_live=True)
-    """True if batches follow the older draft, with the errors 1011 and 1012 (decision D9)."""
+    """True if batches follow the older draft, with the errors 1011 and 1012."""
     controlled_shutdown: bool = setting("controlled.shutdown.enable", BOOLEAN, True, is_live=True)
     """True if leaders are moved away before the node stops."""
     controlled_shutdown_timeout_ms: int = setting(

@@ -26,7 +26,7 @@ _MAX_BROKER_ID = 0x7FFF_FFFF
 
 
 def parse(text: str) -> dict[int, tuple[int, ...]]:
-    """Parse an assignment such as `1:2,2:1`: replicas separated by colons, partitions by commas (decision D26)."""
+    """Parse an assignment such as `1:2,2:1`: replicas separated by colons, partitions by commas."""
     assigned = {}
     for partition, replicas in enumerate(text.split(",")):
         brokers = replicas.split(":")

@@ -5,7 +5,7 @@ queue runs it. A request is
 validated against the cluster state, written, and answered, with one outcome for each topic.
 
 Of several commands for one topic, the last one counts. In strict batches and in deletions, all of them are rejected
-with error 1012 instead (decision D9).
+with error 1012 instead.
 """
 
 from __future__ import annotations

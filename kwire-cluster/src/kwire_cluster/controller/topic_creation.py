@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["new_topic"]
 
 CONSUMER = "consumer"
-"""The client id that may create a topic by name only (decision D10)."""
+"""The client id that may create a topic by name only."""
 
 
 def new_topic(

@@ -26,6 +26,10 @@ START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest"
     needs={Need.BROKERS, Need.FILES},
     time_limit=None,
     without_effect=("--new.producer", "--new.consumer", "--num.producers N", "--num.streams N", "--queue.size N"),
+    refused=dict.fromkeys(
+        ("--consumer.rebalance.listener", "--message.handler", "--message.handler.args", "--rebalance.listener.args"),
+        "it is about a Java class, and kwire runs no Java: records are copied as they are",
+    ),
     replaces=("kafka.tools.MirrorMaker",),
     examples=(
         "--consumer-config source.properties --producer-config target.properties --whitelist 'orders|audit'",

@@ -23,3 +23,9 @@ async def test_reason_is_one_sentence(words: list[str], reason: str) -> None:
     assert result.exit_status == 1
     assert reason in str(result.error)
     assert "\n" not in str(result.error)
+
+
+@pytest.mark.parametrize("option", ["--message.handler", "--rebalance.listener.args"])
+async def test_option_about_a_java_class_says_so(option: str) -> None:
+    result = await run("mirror-maker", "--source", "east:1", "--target", "west:1", option, "org.example.Handler")
+    assert f"no such option: {option}: it is about a Java class" in str(result.error)

@@ -1,4 +1,4 @@
-"""ListTopics, key 1002: version 1 leaves out topics marked for deletion (decision D6)."""
+"""ListTopics, key 1002: version 1 leaves out topics marked for deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The search of the built site finds the page that answers a newcomer's question first."""
+"""The built site: the search finds the page that answers a newcomer's question first, pages load at once, and pictures
+suit dark mode.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ from tests.installing import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.programs
 
@@ -38,16 +41,31 @@ FIRST_HITS = {
 }
 
 
+MAX_PAGE_BYTES = 900_000
+"""Maximum size of a page. Chosen, not measured: a page of the reference had 2.4 MB and took 12 s."""
+
+PICTURES = ("", "gold-explained/", "explanation/codec/", "explanation/metadata-at-scale/", "how-to/own-client/")
+"""Pages with pictures."""
+DARK_BY_ITSELF = ("kafka.svg", "decode.svg")
+"""Pictures of terminals, which have a dark background in both modes."""
+
+
 class SilentHandler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         """Print nothing."""
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Build the site, and serve it."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site."""
     folder = tmp_path_factory.mktemp("site")
     run(sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder, NO_MKDOCS_2_WARNING="1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    """Serve the site."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=str(folder)))
     thread = Thread(target=server.serve_forever)
     thread.start()
@@ -66,3 +84,23 @@ def test_first_hit_answers_the_question(site: str, question: str) -> None:
         first = page.locator(".md-search-result__item .md-search-result__link").first
         expect(first).to_have_attribute("href", re.compile(f"^{re.escape(site)}/{FIRST_HITS[question]}[?#]"))
         assert [url for url in requests if not url.startswith((site, "blob:", "data:"))] == []
+
+
+def test_pages_load_at_once(folder: Path) -> None:
+    sizes = {str(path.relative_to(folder)): path.stat().st_size for path in folder.rglob("*.html")}
+    assert {name: size for name, size in sizes.items() if size > MAX_PAGE_BYTES} == {}
+
+
+@pytest.mark.parametrize("path", PICTURES)
+def test_pictures_suit_dark_mode(site: str, path: str) -> None:
+    """A picture with a white background is inverted, and only in dark mode."""
+    filters = "images => images.map(image => [image.src, getComputedStyle(image).filter])"
+    with open_page() as page:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            page.goto(f"{site}/{path}")
+            shown = page.locator(".md-content img").evaluate_all(filters)
+            assert shown
+            for source, applied in shown:
+                is_inverted = scheme == "dark" and not source.endswith(DARK_BY_ITSELF)
+                assert ("invert" in applied) == is_inverted, source
