@@ -46,8 +46,8 @@ class FakeCluster:
             cluster.pause_broker(3)
 
     The brokers serve ApiVersions, Metadata, DescribeConfigs, DescribeCluster, DescribeLogDirs, and what clients ask
-    about groups and offsets, of Kafka or, with `dialect="kip4"`, ApiVersions, TopicMetadata_V1, and ClusterMetadata of
-    KIP-4. They keep no records, create no topics on request, and support neither TLS nor SASL.
+    about groups and offsets or change of them, of Kafka or, with `dialect="kip4"`, ApiVersions, TopicMetadata_V1, and
+    ClusterMetadata of KIP-4. They keep no records, create no topics on request, and support neither TLS nor SASL.
 
     Args:
         brokers: the number of brokers, with ids from 1, or their ids.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.testing.cluster_state import ClusterState
 
-__all__ = ["SERVED", "FakeOffsets"]
+__all__ = ["SERVED", "FakeGroup", "FakeOffsets", "coordinator_of"]
 
 SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
 """The lowest and highest served version by API key."""
@@ -143,7 +143,7 @@ class FakeOffsets:
             groups = tuple(
                 OffsetFetchResponseGroup(
                     group_id=group.group_id,
-                    error_code=0 if _coordinator(state, group.group_id) == broker else NOT_COORDINATOR,
+                    error_code=0 if coordinator_of(state, group.group_id) == broker else NOT_COORDINATOR,
                     topics=tuple(
                         OffsetFetchResponseTopics(
                             name=name, partitions=_partitions(OffsetFetchResponsePartitions, offsets)
@@ -173,14 +173,14 @@ class FakeOffsets:
 
     def _listed(self, state: ClusterState, broker: int) -> Iterable[ListedGroup]:
         for group_id, group in self.groups.items():
-            if _coordinator(state, group_id) == broker:
+            if coordinator_of(state, group_id) == broker:
                 yield ListedGroup(
                     group_id=group_id, protocol_type="consumer", group_state=group.state, group_type="classic"
                 )
 
     def _described(self, state: ClusterState, broker: int, group_id: str) -> DescribedGroup:
         group = self.groups.get(group_id)
-        is_here = _coordinator(state, group_id) == broker
+        is_here = coordinator_of(state, group_id) == broker
         members = () if group is None else tuple(_members(group_id, group))
         return DescribedGroup(
             error_code=0 if is_here else NOT_COORDINATOR,
@@ -217,7 +217,8 @@ def _partitions(struct: Any, offsets: Mapping[int, int]) -> tuple[Any, ...]:
     )
 
 
-def _coordinator(state: ClusterState, group_id: str) -> int:
+def coordinator_of(state: ClusterState, group_id: str) -> int:
+    """Return the id of the broker that coordinates a group; -1 without live brokers."""
     ids = sorted([broker.node_id for broker in state.brokers])
     return ids[crc32(group_id.encode()) % len(ids)] if ids else -1
 
@@ -225,7 +226,7 @@ def _coordinator(state: ClusterState, group_id: str) -> int:
 def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordinatorResponse:
     addresses = {broker.node_id: broker for broker in state.brokers}
     keys: Sequence[str] = message.coordinator_keys if version >= 4 else (message.key,)
-    brokers = [addresses[_coordinator(state, key)] for key in keys]
+    brokers = [addresses[coordinator_of(state, key)] for key in keys]
     if version < 4:
         [broker] = brokers
         return FindCoordinatorResponse(error_code=0, node_id=broker.node_id, host=broker.host, port=broker.port)

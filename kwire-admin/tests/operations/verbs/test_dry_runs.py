@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from kwire.client.admin import AdminClient
+from kwire.messages import find
+from kwire.testing import FakeCluster
 from kwire_admin.operations import registry
-from tests.operations.verbs.dry_runs import ACCEPTED, ACCEPTED_ELSEWHERE, CHANGING, LAST, REFUSED, verb_of
+from tests.operations.verbs.dry_runs import (
+    ACCEPTED,
+    ACCEPTED_ELSEWHERE,
+    CHANGING,
+    LAST,
+    REFUSED,
+    check_case,
+    run_case,
+    verb_of,
+)
 from tests.paths import ROOT
 
 
@@ -25,3 +37,50 @@ def test_only_verbs_that_declare_it_wait() -> None:
     waiting = {(noun, name) for noun, name in CHANGING if getattr(registry.find_verb(noun, name), "waits", False)}
     assert {("topics", "create"), ("partitions", "add"), ("features", "upgrade")} <= waiting
     assert ("groups", "delete") not in waiting
+
+
+@pytest.mark.parametrize(
+    ("case", "command"),
+    [
+        ("groups delete billing", "DeleteGroupsRequest"),
+        ("groups delete-offsets billing orders:0", "OffsetDeleteRequest"),
+        ("groups reset-offsets billing --to earliest", "OffsetCommitRequest"),
+        ("offsets delete-records orders --before latest", "DeleteRecordsRequest"),
+        ("topics delete orders", "DeleteTopicsRequest"),
+        ("elections run orders:0", "ElectLeadersRequest"),
+    ],
+)
+async def test_dry_run_fails_if_the_cluster_lacks_the_command(case: str, command: str) -> None:
+    """Brokers of other vendors serve what describes groups, offsets, and topics, and often not what changes them."""
+    with FakeCluster(brokers=2, topics=["orders"], partitions=2) as cluster:
+        cluster.set_ends("orders", {0: 100, 1: 100})
+        cluster.set_group("billing", {"orders": {0: 40, 1: 60}})
+        cluster.move_leader("orders", 0, 2)
+        cluster.set_api_versions(find("kafka", name=command).api_key, 0, -1)
+        async with await AdminClient.open(cluster.bootstrap, timeout=5) as admin:
+            for dry_run in (True, False):
+                result = await run_case(admin, case, {}, dry_run=dry_run)
+                assert f"no common version of {command}" in str(result.error), result
+
+
+async def test_dry_runs_say_what_changes_of_groups_and_offsets_do() -> None:
+    with FakeCluster(brokers=3, topics=["orders", "audit"], partitions=2) as cluster:
+        cluster.set_ends("orders", {0: 100, 1: 100})
+        cluster.set_group("billing", {"orders": {0: 40, 1: 60}, "audit": {0: 0}})
+        cluster.set_group("busy", {"orders": {0: 40, 1: 60}}, members=2)
+        async with await AdminClient.open(cluster.bootstrap, timeout=5) as admin:
+            for case in (
+                "groups reset-offsets billing --to earliest",
+                "groups reset-offsets billing --to earliest",
+                "groups reset-offsets new --to latest --topic orders",
+                "groups reset-offsets billing --shift-by 7",
+                "offsets delete-records orders:0 --before 10",
+                "offsets delete-records orders:0 orders:9 nosuch --before 5",
+                "groups reset-offsets billing --to 5 --topic orders:0",
+                "groups delete-offsets billing orders:0",
+                "groups delete-offsets billing orders audit",
+                "groups delete-offsets busy orders",
+                "groups delete billing busy new nosuch",
+            ):
+                await check_case(admin, case, {})
+            assert [group.group_id for group in await admin.list_groups()] == ["busy"]

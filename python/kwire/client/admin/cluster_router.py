@@ -96,6 +96,8 @@ class ClusterRouter:
         """Metadata of the cluster from all responses so far."""
         self.commands: list[SentCommand] = []
         """The commands since the start, for a caller that is interrupted."""
+        self.checked_commands: set[str] = set()
+        """The names of commands that a dry run has checked in place of sending them."""
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
@@ -171,6 +173,15 @@ class ClusterRouter:
         answer = await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
         sent.answered = True
         return answer
+
+    async def check_command(self, request: type[Message]) -> None:
+        """Check that the cluster serves a command, as a dry run does in place of sending it.
+
+        Raises:
+            NoCommonVersion: see `read`. Sending the command would raise the same error.
+        """
+        await self.highest_version(request)
+        self.checked_commands.add(request.__name__)
 
     async def send(self, endpoint: Endpoint, request: Request[R], timeout: float | None = None) -> R:
         """Send a request to one broker, once.

@@ -110,13 +110,14 @@ class KafkaBackend:
         return Outcomes({**outcomes, **refused}, outcomes.attempts) if refused else outcomes
 
     async def delete_topics(self, names: tuple[str, ...], *, validate_only: bool = False) -> Outcomes:
+        from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
         if validate_only:
+            await self._router.check_command(DeleteTopicsRequest)
             described = await self.describe_topics(names, configs=False) if names else {}
             return Outcomes(
                 {name: topic if isinstance(topic, AdminError) else None for name, topic in described.items()}
             )
-        from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
-
         request = DeleteTopicsRequest(
             topic_names=names,
             topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
@@ -166,7 +167,9 @@ class KafkaBackend:
     ) -> Outcomes:
         if validate_only:
             from kwire.client.admin.reassignment_checks import check_targets
+            from kwire.messages.kafka.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 
+            await self._router.check_command(AlterPartitionReassignmentsRequest)
             return await check_targets(AdminSession(self._router, self), targets)
         return await self._alter_reassignments(
             {topic: {index: tuple(ids) for index, ids in assignment.items()} for topic, assignment in targets.items()},
@@ -179,7 +182,9 @@ class KafkaBackend:
     ) -> Outcomes:
         if validate_only:
             from kwire.client.admin.reassignment_checks import check_cancellations
+            from kwire.messages.kafka.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 
+            await self._router.check_command(AlterPartitionReassignmentsRequest)
             return await check_cancellations(AdminSession(self._router, self), partitions)
         return await self._alter_reassignments(
             {topic: dict.fromkeys(ids) for topic, ids in partitions.items()}, repeatable=False

@@ -9,6 +9,7 @@ from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -71,7 +72,10 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminE
 async def with_configs(
     topics: Topics, send: Callable[[DescribeConfigsRequest], Awaitable[DescribeConfigsResponse]]
 ) -> Topics:
-    """Return topics with the configs that they override; None for a user who can see a topic, and not its configs.
+    """Return topics with the configs that they override.
+
+    The configs are None for a user who can see a topic, and not its configs, and on a cluster that reports none: some
+    brokers of other vendors do not serve DescribeConfigs.
 
     Args:
         send: sends a request to the broker that is to report the configs.
@@ -82,14 +86,14 @@ async def with_configs(
     completed = dict(topics)
     for start in range(0, len(described), TOPICS_PER_REQUEST):
         by_name = {topic.name: topic for topic in described[start : start + TOPICS_PER_REQUEST]}
-        response = await send(
-            DescribeConfigsRequest(
-                resources=tuple(
-                    DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=None)
-                    for name in by_name
-                )
-            )
-        )
+        resources = [
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=None)
+            for name in by_name
+        ]
+        try:
+            response = await send(DescribeConfigsRequest(resources=tuple(resources)))
+        except NoCommonVersion:
+            break
         reported = {
             result.resource_name: result_error(result, result.resource_name) or _overrides(result.configs)
             for result in response.results

@@ -152,7 +152,8 @@ class TopicDescription(NamedTuple):
     Attributes:
         name: the name of the topic.
         partitions: its partitions in ascending order.
-        configs: the configs that the topic overrides; None if they were not requested, or the user cannot see them.
+        configs: the configs that the topic overrides; None if they were not requested, the user cannot see them, or the
+            cluster does not report any.
         topic_id: the id of the topic (KIP-516); None if the broker does not report it.
         is_internal: True if Kafka itself uses the topic, such as `__consumer_offsets`.
     """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, QuorumDescription, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 from kwire_admin.operations.cluster_health.sources import reason_of
 
 if TYPE_CHECKING:
@@ -177,10 +178,13 @@ def log_dir_problems(sources: Sources) -> Iterator[HealthProblem]:
     """Yield the log directories that are offline or full."""
     by_id = sorted((answer.id, answer.log_dirs) for answer in sources.answers.values() if answer.id is not None)
     refused = [log_dirs for _, log_dirs in by_id if _is_refusal(log_dirs)]
+    unserved = [log_dirs for _, log_dirs in by_id if isinstance(log_dirs, NoCommonVersion)]
     if refused:
         yield _not_checked("the log directories", refused[0])
+    elif unserved:
+        yield _not_checked("the log directories", unserved[0].reason())
     for broker, log_dirs in by_id:
-        if isinstance(log_dirs, Exception) and not _is_refusal(log_dirs):
+        if isinstance(log_dirs, Exception) and not _is_refusal(log_dirs) and log_dirs not in unserved:
             reason = f"log directories of broker {broker}: {reason_of(log_dirs)}"
             yield _of_broker("broker-unreachable", broker, reason)
         for log_dir in log_dirs if isinstance(log_dirs, list) else ():

@@ -46,7 +46,7 @@ class AnsweringBroker(NamedTuple):
         id: its id; None for a bootstrap server that no broker lists.
         cluster: the live brokers and the controller that it knows.
         quorum: the quorum as it reaches it, or the reason why it does not; None without KRaft.
-        log_dirs: its log directories, or the reason why they are unknown; None if it does not report them at all.
+        log_dirs: its log directories, or the reason why they are unknown; None for a node of kwire, which has none.
     """
 
     id: int | None
@@ -151,7 +151,7 @@ async def _details(admin: AdminClient, endpoint: Endpoint, seconds: float) -> tu
     quorum = await in_time(admin.describe_quorum_at(endpoint, timeout=seconds), 2 * seconds)
     return (
         None if isinstance(quorum, NoCommonVersion) else quorum,
-        None if isinstance(log_dirs, NoCommonVersion) else log_dirs,
+        log_dirs,
     )
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.client.admin import AdminError, Outcomes
+from kwire.messages import find
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows
 from kwire_admin.operations.run import Run
 
-__all__ = ["ItemChange", "carry_out", "changes", "errors_of", "wait_if_visible"]
+__all__ = ["ItemChange", "carry_out", "changes", "check_command", "errors_of", "wait_if_visible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,25 @@ def errors_of(described: Mapping[str, Any]) -> Outcomes:
     return Outcomes({name: item if isinstance(item, AdminError) else None for name, item in described.items()})
 
 
+async def check_command(run: Run, request: str) -> None:
+    """In a dry run, check that the cluster serves the command that the real run would send.
+
+    Brokers of other vendors often serve what describes a thing, and not what changes it. Nodes of kwire serve all
+    commands of their verbs.
+
+    Args:
+        run: the run.
+        request: the name of the request message.
+
+    Raises:
+        NoCommonVersion: the cluster does not serve it; the real run has the same error.
+    """
+    if run.dry_run and run.admin.dialect == "kafka":
+        await run.admin.router.check_command(find("kafka", name=request))
+
+
 async def carry_out(
-    run: Run, checked: Outcomes, question: str, send: Callable[[list[str]], Awaitable[Outcomes]]
+    run: Run, checked: Outcomes, question: str, request: str, send: Callable[[list[str]], Awaitable[Outcomes]]
 ) -> Outcomes:
     """Change the items that a check has accepted; a dry run only returns the check.
 
@@ -45,10 +63,14 @@ async def carry_out(
         run: the run.
         checked: by item, the error that the change would have; None if it would be accepted.
         question: the question before the change; empty for no question.
+        request: the name of the request message of Kafka with which `send` changes the items.
         send: changes the accepted items.
     """
     accepted = [item for item, error in checked.items() if error is None]
-    if run.dry_run or not accepted:
+    if not accepted:
+        return checked
+    if run.dry_run:
+        await check_command(run, request)
         return checked
     if question:
         run.confirm(question)

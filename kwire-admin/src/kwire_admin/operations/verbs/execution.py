@@ -9,6 +9,7 @@ from kwire._util.extras import install_hint
 from kwire._util.readable import counted, duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.parameters import Conflict
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
 from kwire_admin.reassignment.errors import ReassignError
 from kwire_admin.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
@@ -76,6 +77,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     for line in _steps(plan, planned, rate):
         run.note(line)
     if run.dry_run:
+        await check_command(run, "AlterPartitionReassignmentsRequest")
         run.note("dry run: nothing was changed")
         return []
     run.confirm(f"{question}: move {counted(len(plan.moves), 'partition')}?")

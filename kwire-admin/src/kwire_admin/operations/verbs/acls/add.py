@@ -18,6 +18,7 @@ from kwire_admin.operations.verbs.acl_resources import (
     parse_principals,
     parse_resource,
 )
+from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -73,6 +74,8 @@ async def add(
     existing = frozenset(await run.admin.describe_acls())
     rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in acls if acl in existing]
     new = [acl for acl in acls if acl not in existing]
+    if new:
+        await check_command(run, "CreateAclsRequest")
     if run.dry_run or not new:
         return [*rows, *(acl_change(acl, "would be added") for acl in new)]
     outcomes = await run.admin.create_acls(new)

@@ -13,6 +13,7 @@ from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.acl_resources import AclChange, acl_change, acl_of_row
+from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -46,6 +47,9 @@ async def apply(
     planned = [acl_change(acl, "would be added") for acl in new]
     planned += [acl_change(acl, "would be deleted") for acl in surplus]
     if run.dry_run:
+        for request, changed in (("CreateAclsRequest", new), ("DeleteAclsRequest", surplus)):
+            if changed:
+                await check_command(run, request)
         return [*rows, *planned]
     if surplus:
         run.show_plan(planned)

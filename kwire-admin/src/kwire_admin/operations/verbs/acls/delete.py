@@ -12,6 +12,7 @@ from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.acl_resources import PRINCIPAL, RESOURCES, AclChange, acl_change, parse_filters
+from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -52,6 +53,8 @@ async def delete(
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
     planned = [acl_change(acl, "would be deleted") for acl in matching]
+    if matching:
+        await check_command(run, "DeleteAclsRequest")
     if run.dry_run or not matching:
         return [*planned]
     shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")

@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange
+from kwire_admin.operations.verbs.changes import ItemChange, check_command
 
 
 @operation(Danger.DESTROYS, dialects=("kafka",), examples=("brokers unregister 3 --yes",))
@@ -27,6 +27,7 @@ async def unregister(
     if registered is None and run.dry_run:
         run.warn("brokers before Kafka 4.0 do not report which brokers are registered, so that it was not checked.")
     if run.dry_run:
+        await check_command(run, "UnregisterBrokerRequest")
         return [ItemChange(str(broker), "would be unregistered", 1)]
     run.confirm(f"Unregister broker {broker}?")
     await run.admin.unregister_broker(broker)

@@ -13,6 +13,10 @@ from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 
+EVERYWHERE = (Section.BROKERS, Section.TOPICS)
+"""Sections that every cluster has something for. If they are missing, the document is incomplete; other sections are
+missing where there is nothing to export, such as ACLs on a cluster without an authorizer."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportedCluster:
@@ -50,7 +54,7 @@ async def export(
             f"only the {counted(len(state.topics), 'topic')} that this user may describe {verb} "
             "in the document; there can be others."
         )
-    for section in only:
-        if section in unsupported:
-            run.warn(f"{section} are left out: {unsupported[section]}.")
+    for section, reason in unsupported.items():
+        if section in only or section in EVERYWHERE:
+            run.warn(f"{section} are left out: {reason}.")
     return [ExportedCluster(state.cluster_id, write(state, as_json=json))]

@@ -63,7 +63,7 @@ async def run(
         return Outcomes(results, outcomes.attempts)
 
     lossy = f"Elect replicas of {', '.join(partitions)} that are not in sync, and lose their missing records?"
-    outcomes = await carry_out(run, checked, lossy if unclean else "", send)
+    outcomes = await carry_out(run, checked, lossy if unclean else "", "ElectLeadersRequest", send)
     rows: Rows[ItemChange] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
     if named is not None:
         rows += [ItemChange(elected, "unchanged", 0) for elected in unchanged]

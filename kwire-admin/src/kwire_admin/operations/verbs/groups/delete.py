@@ -20,5 +20,5 @@ async def delete(
     described = await run.admin.describe_groups(groups)
     checked = Outcomes({name: error_if_active(group) for name, group in described.items()})
     question = f"Delete {', '.join(groups)} and all committed offsets?"
-    outcomes = await carry_out(run, checked, question, run.admin.delete_groups)
+    outcomes = await carry_out(run, checked, question, "DeleteGroupsRequest", run.admin.delete_groups)
     return changes(outcomes, "deleted", dry_run=run.dry_run)

@@ -65,7 +65,9 @@ async def delete_offsets(
             group, [partition for partition in partitions if str(partition) in accepted]
         )
 
-    outcomes = await carry_out(run, checked, f"Delete the offsets of {group} for {', '.join(topics)}?", send)
+    question = f"Delete the offsets of {group} for {', '.join(topics)}?"
+    request = "DeleteShareGroupOffsetsRequest" if shared else "OffsetDeleteRequest"
+    outcomes = await carry_out(run, checked, question, request, send)
     return changes(outcomes, "deleted", dry_run=run.dry_run)
 
 

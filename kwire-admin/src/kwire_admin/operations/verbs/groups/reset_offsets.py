@@ -25,6 +25,7 @@ from kwire_admin.operations.offset_resets import (
 )
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.group_offsets import alter_offsets, error_if_active, is_share_group, list_offsets
 from kwire_admin.operations.verbs.positions import RESET, parse_position
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
@@ -153,6 +154,9 @@ async def reset_offsets(
         if planned.after != planned.before or partition in forgets
     }
     errors: dict[str, AdminError] = {}
+    if changed and run.dry_run:
+        is_shared = await is_share_group(run.admin, group)
+        await check_command(run, "AlterShareGroupOffsetsRequest" if is_shared else "OffsetCommitRequest")
     if changed and not run.dry_run:
         run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
         run.confirm(f"Reset {counted(len(changed), 'offset')} of {group}?")

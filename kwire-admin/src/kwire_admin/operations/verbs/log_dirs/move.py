@@ -10,7 +10,11 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+
+CHOSEN = "chosen"
+"""The status of a directory for a replica that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +26,9 @@ class LogDirMove:
         partition: the partition.
         broker: the broker.
         before: the directory that it leaves; None if the broker has no replica of the partition yet.
-        after: the directory that it moves to.
-        status: `moving`; `moved` if it has arrived; `unchanged` if it was there before; `would be moved` in a dry run.
+        after: the directory that it moves to, or in which it will be created.
+        status: `moving`; `moved` if it has arrived; `unchanged` if it was there before; `chosen` if the broker has no
+            replica of the partition, and creates it there once one is assigned; `would be moved` in a dry run.
     """
 
     topic: str
@@ -76,23 +81,28 @@ async def move(
     ]
     rows += [_row(partition, broker, before, to, "unchanged") for partition in wanted if before.get(partition) == to]
     moving = [partition for partition in wanted if partition in existing and before.get(partition) != to]
+    if moving:
+        await check_command(run, "AlterReplicaLogDirsRequest")
     if run.dry_run or not moving:
-        return [*rows, *(_row(partition, broker, before, to, "would be moved") for partition in moving)]
+        planned = {partition: "moved" if partition in before else CHOSEN for partition in moving}
+        return [*rows, *(_row(at, broker, before, to, f"would be {status}") for at, status in planned.items())]
     outcomes = await run.admin.alter_replica_log_dirs(broker, dict.fromkeys(moving, to))
-    accepted = [partition for partition in moving if _is_accepted(outcomes[str(partition)])]
+    accepted = [partition for partition in moving if outcomes[str(partition)] is None]
     arrived: set[TopicPartition] = set()
     if accepted and run.wait:
         arrived = await run.admin.wait_for_log_dirs(broker, dict.fromkeys(accepted, to), timeout=run.wait)
-    rows += [Failure(item, error) for item, error in outcomes.errors.items() if not _is_accepted(error)]
-    rows += [
-        _row(partition, broker, before, to, "moved" if partition in arrived else "moving") for partition in accepted
-    ]
+    rows += [Failure(item, error) for item, error in outcomes.errors.items() if not _is_chosen(error)]
+    for partition in moving:
+        if _is_chosen(outcomes[str(partition)]):
+            rows.append(_row(partition, broker, before, to, CHOSEN))
+        elif partition in accepted:
+            rows.append(_row(partition, broker, before, to, "moved" if partition in arrived else "moving"))
     return rows
 
 
-def _is_accepted(error: AdminError | None) -> bool:
-    """Return whether a replica moves, or will be created in the directory."""
-    return error is None or error.code == ErrorCode.REPLICA_NOT_AVAILABLE
+def _is_chosen(error: AdminError | None) -> bool:
+    """Return whether the broker has no such replica: there is nothing to move, and no arrival to wait for."""
+    return error is not None and error.code == ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 def _row(partition: TopicPartition, broker: int, before: dict[TopicPartition, str], to: str, status: str) -> LogDirMove:

@@ -11,6 +11,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.positions import POSITION, offsets_at, parse_position
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
@@ -88,7 +89,10 @@ async def delete_records(
     planned = [
         Deletion(*partition, starts[partition], offset, "would be deleted") for partition, offset in after.items()
     ]
-    if run.dry_run or not after:
+    if not after:
+        return rows
+    if run.dry_run:
+        await check_command(run, "DeleteRecordsRequest")
         return [*rows, *planned]
     count = sum(offset - starts[partition] for partition, offset in after.items())
     run.show_plan(planned)
@@ -107,6 +111,8 @@ async def _refused(run: Run, topics: set[str]) -> dict[str, AdminError]:
     for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items():
         if not isinstance(topic, TopicDescription):
             continue  # its partitions have the error
+        if topic.configs is None and run.dry_run:
+            run.warn(f"the configs of {name} are not known: brokers refuse to delete records if it is compacted.")
         policy = (topic.configs or {}).get("cleanup.policy", "delete")
         if topic.is_internal:
             reason = f"Cannot delete records of internal topic {name}."

@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange
+from kwire_admin.operations.verbs.changes import ItemChange, check_command
 from kwire_admin.operations.verbs.raft_voters import (
     DIRECTORY_ID,
     LISTENER,
@@ -41,6 +41,7 @@ async def add_voter(
     await check_dynamic(run.admin)
     if node in {voter.id for voter in quorum.voters}:
         raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, f"voter {node}")
+    await check_command(run, "AddRaftVoterRequest")
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)
     return [ItemChange(str(node), "would be added" if run.dry_run else "added", 1)]

@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange
+from kwire_admin.operations.verbs.changes import ItemChange, check_command
 from kwire_admin.operations.verbs.raft_voters import DIRECTORY_ID, check_dynamic, directory_of, parse_directory_id
 
 
@@ -30,6 +30,7 @@ async def remove_voter(
         raise AdminError.of_kafka(ErrorCode.VOTER_NOT_FOUND, f"voter {node}")
     if len(voters) == 1:
         raise Conflict(f"node {node} is the only voter")
+    await check_command(run, "RemoveRaftVoterRequest")
     if not run.dry_run:
         run.confirm(f"Remove node {node} from the voters?")
         await run.admin.remove_raft_voter(node, id)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Danger, NotFound
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.execution_options import JournalFolder
 from kwire_admin.operations.verbs.reassignments import (
     RunSummary,
@@ -70,6 +71,7 @@ async def _cancel_moves_of_others(run: Run, ended: str) -> Rows[RunSummary]:
     shown = ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")
     row = RunSummary("other tools", "moving", len(names), 0, 0, 0, (), "")
     if run.dry_run:
+        await check_command(run, "AlterPartitionReassignmentsRequest")
         run.note(f"would cancel the moves of {shown}")
         return [row]
     run.confirm(f"Cancel the moves of {shown}, which no run of kwire on this machine has started?")

@@ -8,6 +8,7 @@ from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.token_rows import TokenChange, find_tokens, time_of
 
 
@@ -26,6 +27,7 @@ async def expire(
     """Expire delegation tokens now or after a time."""
     tokens = await find_tokens(run.admin, ids)
     if run.dry_run:
+        await check_command(run, "ExpireDelegationTokenRequest")
         return [TokenChange(token.token_id, "would be expired", None) for token in tokens]
     run.confirm(f"Expire {', '.join(token.token_id for token in tokens)}?")
     rows: Rows[TokenChange] = []

@@ -8,6 +8,7 @@ from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.token_rows import TokenChange, find_tokens, time_of
 
 
@@ -24,6 +25,7 @@ async def renew(
     rows: Rows[TokenChange] = []
     for token in await find_tokens(run.admin, ids):
         if run.dry_run:
+            await check_command(run, "RenewDelegationTokenRequest")
             rows.append(TokenChange(token.token_id, "would be renewed", None))
             continue
         try:

@@ -78,7 +78,8 @@ async def describe(
     hidden = [name for name, topic in topics.items() if not isinstance(topic, AdminError) and topic.configs is None]
     if hidden:
         run.warn(
-            f"the configs of {counted(len(hidden), 'topic')} are not known: this needs DescribeConfigs on the topic."
+            f"the configs of {counted(len(hidden), 'topic')} are not known: this needs DescribeConfigs on the topic, "
+            "and brokers that report configs."
         )
     least: dict[str, int | AdminError] = {}
     if any(state.needs_min_isr for state in only):

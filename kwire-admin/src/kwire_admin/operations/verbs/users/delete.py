@@ -9,6 +9,7 @@ from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredenti
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import check_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ async def delete(
         for deletable in present:
             users_by_mechanism.setdefault(deletable, []).append(name)
     if run.dry_run:
+        if users_by_mechanism:
+            await check_command(run, "AlterUserScramCredentialsRequest")
         return [
             *rows,
             *(

@@ -10,7 +10,7 @@ from kwire.protocol.scram_passwords import MIN_ITERATIONS
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange, changes
+from kwire_admin.operations.verbs.changes import ItemChange, changes, check_command
 
 MAX_ITERATIONS = 16384
 """Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""
@@ -54,6 +54,7 @@ async def set_(
         raise InvalidArgument(str(error)) from None
     done = "changed" if name in await run.admin.describe_user_scram_credentials() else "created"
     if run.dry_run:
+        await check_command(run, "AlterUserScramCredentialsRequest")
         return [ItemChange(name, f"would be {done}", 1)]
     outcomes = await run.admin.alter_user_scram_credentials([credential])
     if run.wait and not outcomes.errors:
