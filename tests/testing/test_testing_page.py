@@ -34,7 +34,7 @@ def test_code_of_the_page_passes(tmp_path: Path) -> None:
     )
 
     assert run.returncode == 0, run.stdout + run.stderr
-    assert f"{len(Misbehavior) + 6} passed" in run.stdout
+    assert f"{len(Misbehavior) + 5} passed" in run.stdout
 
 
 @for_rows("name", [name for name, _ in inspect.getmembers(FakeCluster) if not name.startswith("_")])

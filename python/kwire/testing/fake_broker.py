@@ -23,7 +23,7 @@ from kwire.messages import UnknownMessage, find
 from kwire.protocol import PendingRequest, ServerConnection
 from kwire.protocol.negotiated_versions import KIP4_VERSIONS
 from kwire.protocol.server_shutdown import close_server
-from kwire.testing import fake_offset_changes, fake_offsets, response_cache
+from kwire.testing import fake_changes, fake_offsets, response_cache
 from kwire.testing.misbehavior import Misbehavior
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ KEPT_REQUESTS = 10_000
 """The number of received requests that a broker keeps."""
 
 VERSIONS = {
-    "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2), **fake_offsets.SERVED, **fake_offset_changes.SERVED},
+    "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2), **fake_offsets.SERVED, **fake_changes.SERVED},
     # Nodes list all of their APIs, and clients know them by that. Fake ones close the connection at the others.
     "kip4": {3: (1, 1), 18: (0, 3), **KIP4_VERSIONS},
 }
@@ -236,7 +236,7 @@ class FakeBroker:
             case _:
                 response = self._offsets.respond(state, self.broker_id, message, version)
                 if response is None:
-                    response = fake_offset_changes.change_offsets(self._offsets, state, self.broker_id, message)
+                    response = fake_changes.change(self._offsets, state, self.broker_id, message)
                 if response is None:
                     raise UnknownMessage(self.dialect, message.api_key, version, "response")
                 return (kwire.encode(response, version=version),)

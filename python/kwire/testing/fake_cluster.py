@@ -45,9 +45,10 @@ class FakeCluster:
             cluster.move_leader("topic-00000", 0, 2)
             cluster.pause_broker(3)
 
-    The brokers serve ApiVersions, Metadata, DescribeConfigs, DescribeCluster, DescribeLogDirs, and what clients ask
-    about groups and offsets or change of them, of Kafka or, with `dialect="kip4"`, ApiVersions, TopicMetadata_V1, and
-    ClusterMetadata of KIP-4. They keep no records, create no topics on request, and support neither TLS nor SASL.
+    The brokers serve ApiVersions, Metadata, DescribeConfigs, DescribeCluster, DescribeLogDirs, DeleteTopics, and what
+    clients ask about groups and offsets or change of them, of Kafka or, with `dialect="kip4"`, ApiVersions,
+    TopicMetadata_V1, and ClusterMetadata of KIP-4. They keep no records, create no topics on request, and support
+    neither TLS nor SASL.
 
     Args:
         brokers: the number of brokers, with ids from 1, or their ids.
@@ -91,7 +92,7 @@ class FakeCluster:
         self._thread: LoopThread | None = None
         self._closed = False
         responses = ResponseCache()
-        self._offsets = FakeOffsets()
+        self._offsets = FakeOffsets(self.delete_topics)
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
         self._brokers = {
             broker_id: FakeBroker(

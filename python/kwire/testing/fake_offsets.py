@@ -38,7 +38,7 @@ from kwire.messages.kafka.offset_fetch import (
 from kwire.versioned import encode_versioned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kwire.declare import Message
     from kwire.testing.cluster_state import ClusterState
@@ -68,6 +68,9 @@ class FakeGroup(NamedTuple):
 class FakeOffsets:
     """The offsets and groups of one fake cluster. Changes replace values, so threads need no lock.
 
+    Args:
+        delete_topic: deletes a topic of the cluster.
+
     Attributes:
         ends: the end of each log by topic, then partition; 0 for others.
         behind: the number of records that followers lack, by topic, partition, then broker; 0 for others.
@@ -76,7 +79,8 @@ class FakeOffsets:
         groups: the groups by id.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, delete_topic: Callable[[str], None]) -> None:
+        self.delete_topic = delete_topic
         self.ends: dict[str, Mapping[int, int]] = {}
         self.behind: dict[str, Mapping[int, Mapping[int, int]]] = {}
         self.ended_at: dict[str, int] = {}

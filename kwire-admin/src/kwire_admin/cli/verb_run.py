@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from kwire.errors import KwireError
 from kwire.protocol.errors import ConnectFailed
 from kwire.terminal.cluster import config_path
 from kwire.terminal.colors import Paint, paint_for
+from kwire.terminal.end_signals import end_signals
 from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 from kwire.terminal.usage_errors import address_error, is_abort, is_usage_error
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.errors import AdminError
     from kwire.terminal.cluster import ClusterChoice
+    from kwire.terminal.end_signals import EndSignal
     from kwire_admin.cli.verb_session import VerbSession
     from kwire_admin.operations.declaration import Operation
 
@@ -47,6 +49,13 @@ def run_command(verb: Operation, session: VerbSession, chosen: dict[str, Any], v
         chosen: the values of the options that all verbs have.
         values: the values of the other options and of the arguments.
     """
+    with end_signals() as ended:
+        return _run_command(verb, session, chosen, values, ended)
+
+
+def _run_command(
+    verb: Operation, session: VerbSession, chosen: dict[str, Any], values: dict[str, Any], ended: EndSignal
+) -> int:
     debug, output = chosen.pop("debug"), chosen.pop("output") or "table"
     if output == "help":
         from kwire_admin.cli.row_help import print_row_help
@@ -81,8 +90,9 @@ def run_command(verb: Operation, session: VerbSession, chosen: dict[str, Any], v
     except (KeyboardInterrupt, Exception) as error:
         if isinstance(error, KeyboardInterrupt) or is_abort(error):
             sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
-            print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
-            return INTERRUPTED
+            with suppress(OSError):  # after SIGHUP, there is no terminal
+                print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
+            return ended.exit_code
         if is_usage_error(error) and output in ("json", "jsonl"):
             print_error(error)
         raise  # click prints a wrong usage

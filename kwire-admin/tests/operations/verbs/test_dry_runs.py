@@ -81,6 +81,8 @@ async def test_dry_runs_say_what_changes_of_groups_and_offsets_do() -> None:
                 "groups delete-offsets billing orders audit",
                 "groups delete-offsets busy orders",
                 "groups delete billing busy new nosuch",
+                "topics delete audit nosuch",
             ):
                 await check_case(admin, case, {})
             assert [group.group_id for group in await admin.list_groups()] == ["busy"]
+            assert [*await admin.describe_topics()] == ["orders"]

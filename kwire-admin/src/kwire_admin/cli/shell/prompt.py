@@ -62,13 +62,17 @@ def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
             continue
         except EOFError:
             return 0
+        from kwire.terminal.end_signals import ENDED
         from kwire.terminal.problems import INTERRUPTED
         from kwire_admin.cli.shell.runner import run_statement  # imports what a prompt does not need
 
         try:
             for statement in parse(f"{source}\n").statements:
-                if run_statement(session, source, statement, defaults) == INTERRUPTED:
+                code = run_statement(session, source, statement, defaults)
+                if code == INTERRUPTED:
                     break
+                if code in ENDED:  # SIGTERM and SIGHUP are meant for the whole shell
+                    return code
         except Leave:
             return 0
 

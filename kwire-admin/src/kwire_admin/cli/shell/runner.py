@@ -11,6 +11,7 @@ import click
 
 from kwire._util.extras import install_hint
 from kwire.errors import KwireError
+from kwire.terminal.end_signals import ENDED
 from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
 from kwire_admin.cli.shell.error_position import StatementErrors
 from kwire_admin.cli.shell.leave import Leave
@@ -130,7 +131,7 @@ def run_script(session: ShellSession, stream: TextIO, defaults: Mapping[str, Any
             sys.stdout.flush()
             done += 1
             failed = failed or code
-            if code == INTERRUPTED or (code and not keep_going):
+            if code in ENDED or (code and not keep_going):
                 print(f"Stopped after {done} {'statement' if done == 1 else 'statements'}.", file=sys.stderr)
                 return code
         first_line += source.count("\n") - script.rest.count("\n")

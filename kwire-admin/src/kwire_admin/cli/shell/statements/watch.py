@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kwire.terminal.problems import INTERRUPTED
+from kwire.terminal.end_signals import ENDED
 from kwire_admin.cli.shell.screen import Screen
 from kwire_admin.cli.shell.session import shell_session
 from kwire_admin.cli.shell.statement_group import run_words
@@ -31,7 +31,7 @@ def _run_once(statement: tuple[str, ...]) -> None:
     Raises:
         KeyboardInterrupt: the statement was interrupted. The picture before it stays.
     """
-    if run_words(statement) == INTERRUPTED:
+    if run_words(statement) in ENDED:
         raise KeyboardInterrupt
 
 

@@ -1,7 +1,7 @@
-"""Changes of the offsets and groups of a fake cluster by requests, and the responses about them.
+"""Changes of the topics, offsets, and groups of a fake cluster by requests, and the responses about them.
 
 The broker that must carry out a change does it as Kafka's: the coordinator changes a group, which must have no members,
-and the leader deletes records.
+and the leader deletes records. Every broker accepts deletions of topics, as with KRaft.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kwire.messages.kafka.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from kwire.messages.kafka.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.offset_commit import (
     OffsetCommitResponse,
@@ -32,24 +33,28 @@ if TYPE_CHECKING:
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.fake_offsets import FakeOffsets
 
-__all__ = ["SERVED", "change_offsets"]
+__all__ = ["SERVED", "change"]
 
-SERVED = {8: (2, 9), 21: (0, 2), 42: (0, 3), 47: (0, 0)}
-"""The lowest and highest served version by API key. Later versions of OffsetCommit name topics by their ids."""
+SERVED = {8: (2, 9), 20: (1, 5), 21: (0, 2), 42: (0, 3), 47: (0, 0)}
+"""The lowest and highest served version by API key. Later versions of OffsetCommit and DeleteTopics name topics by
+their ids."""
 END = -1
 """The end of the log, in place of an offset."""
 
 
-def change_offsets(offsets: FakeOffsets, state: ClusterState, broker: int, message: Any) -> Message | None:
+def change(offsets: FakeOffsets, state: ClusterState, broker: int, message: Any) -> Message | None:
     """Carry out a request and return the response; None if it belongs to another API."""
     match message.api_key:
         case 8:
             return _commit(offsets, state, broker, message)
+        case 20:
+            topics = [_delete_topic(offsets, state, name) for name in message.topic_names]
+            return DeleteTopicsResponse(responses=tuple(topics))
         case 21:
             return _delete_records(offsets, state, broker, message)
         case 42:
-            results = [_delete_group(offsets, state, broker, group_id) for group_id in message.groups_names]
-            return DeleteGroupsResponse(throttle_time_ms=0, results=tuple(results))
+            groups = [_delete_group(offsets, state, broker, group_id) for group_id in message.groups_names]
+            return DeleteGroupsResponse(throttle_time_ms=0, results=tuple(groups))
         case 47:
             return _delete_offsets(offsets, state, broker, message)
         case _:
@@ -78,6 +83,13 @@ def _commit(offsets: FakeOffsets, state: ClusterState, broker: int, message: Any
     if not error:
         offsets.groups = offsets.groups | {message.group_id: group._replace(offsets=committed)}
     return OffsetCommitResponse(topics=tuple(topics))
+
+
+def _delete_topic(offsets: FakeOffsets, state: ClusterState, name: str) -> DeletableTopicResult:
+    error = 0 if name in state.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not error:
+        offsets.delete_topic(name)
+    return DeletableTopicResult(name=name, error_code=error)
 
 
 def _delete_group(offsets: FakeOffsets, state: ClusterState, broker: int, group_id: str) -> DeletableGroupResult:

@@ -1,0 +1,62 @@
+"""SIGTERM and SIGHUP as an interrupt: a command that is ended says what it has changed, as after Ctrl-C.
+
+Deleted pods, canceled jobs, and stopped services get SIGTERM, and a closed terminal sends SIGHUP. Without a handler,
+the process ends at once, and nobody learns whether a change was sent.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kwire.terminal.problems import INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ENDED", "EndSignal", "end_signals"]
+
+NUMBERS = tuple(number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None)
+ENDED = (INTERRUPTED, *(128 + number for number in NUMBERS))
+"""Exit codes of a run that a signal has ended."""
+
+
+class EndSignal:
+    """The signal that has ended a run.
+
+    Attributes:
+        exit_code: the exit code of the run, 128 plus the number of the signal as shells count; 130 after Ctrl-C.
+    """
+
+    def __init__(self) -> None:
+        self.exit_code = INTERRUPTED
+
+    def handle(self, number: int, frame: object) -> None:
+        """Interrupt the run as Ctrl-C does.
+
+        Jobs in the background ignore SIGINT, so that there is no handler to call.
+        """
+        self.exit_code = 128 + number
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)  # type: ignore[arg-type]  # the frame that Python has passed
+
+
+@contextmanager
+def end_signals() -> Iterator[EndSignal]:
+    """Interrupt the block when SIGTERM or SIGHUP arrives. Signals that somebody handles or ignores stay as they are."""
+    received = EndSignal()
+    if threading.current_thread() is not threading.main_thread():  # another thread cannot handle signals
+        yield received
+        return
+    handled = [number for number in NUMBERS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, received.handle)
+    try:
+        yield received
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
