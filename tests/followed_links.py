@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_writer(write: Callable[[Path], object], folder: Path, written: str = "out.json") -> None:
-    """Check that a writer of `out.json` follows no link with a name that was ever that of a temporary file.
+    """Check a writer of `out.json`: it follows no link of a name that temporary files had.
 
     Args:
         write: writes the file of a path, or files beside it.

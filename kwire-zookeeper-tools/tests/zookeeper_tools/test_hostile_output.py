@@ -1,4 +1,4 @@
-"""What a tool prints cannot control the terminal."""
+"""The output of a tool cannot control the terminal."""
 
 from __future__ import annotations
 
