@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from scripts import nightly
+from scripts.products import PRODUCTS, product_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,6 +229,12 @@ def main() -> None:
             run.steps("test-kafka", "test-programs")
             beside.result()
         run.steps("test-java", "test", f"nightly {nightly.turn()}")
+    print("ci: tests of each product, in seconds of one process:")
+    for product in PRODUCTS:
+        seconds_of_product = sum(
+            s for file, s in run.outcome.seconds.items() if product_of(ROOT / file).name == product
+        )
+        print(f"{seconds_of_product:8.0f}  {product}")
     print("ci: slowest files, in seconds of one process:")
     for file, seconds in run.outcome.seconds.most_common(SLOWEST_FILES):
         print(f"{seconds:8.0f}  {file}")
