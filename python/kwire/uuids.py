@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from uuid import UUID
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = ["uuid_from_text", "uuid_to_text"]
 
@@ -16,6 +17,8 @@ MAX_LENGTH = 24
 
 def uuid_to_text(uuid: UUID) -> str:
     """Return the 22 characters of URL-safe base64, without padding, that Kafka prints."""
+    from base64 import urlsafe_b64encode
+
     return urlsafe_b64encode(uuid.bytes).decode("ascii").rstrip("=")
 
 
@@ -29,6 +32,9 @@ def uuid_from_text(text: str) -> UUID:
     """
     if len(text) > MAX_LENGTH:
         raise ValueError(f"Input string with prefix `{text[:MAX_LENGTH]}` is too long to be decoded as a base64 UUID")
+    from base64 import urlsafe_b64decode
+    from uuid import UUID
+
     digits = text.rstrip("=")
     # Python's decoder drops characters outside of the alphabet, except for + and /, which it takes for - and _.
     for character in digits:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.secret import Secret
@@ -31,6 +30,7 @@ from kwire.terminal.usage_errors import usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from kwire.client.security import ClientProperties, ConnectionConfig
 
@@ -47,6 +47,8 @@ def with_environment(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the values of these options, completed by variables of the environment."""
     values: dict[str, Any] = dict(variables_for(chosen))
     if "command_config" in values:
+        from pathlib import Path  # a cluster without files does without
+
         values["command_config"] = Path(values["command_config"])
     return {**chosen, **values}
 
@@ -93,6 +95,8 @@ class ClusterChoice(NamedTuple):
 
 def config_path() -> Path:
     """Return the path of the configuration file, which need not exist."""
+    from pathlib import Path
+
     return Path(config_file())
 
 

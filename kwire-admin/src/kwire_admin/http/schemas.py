@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from inspect import Parameter as Signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -87,7 +86,7 @@ def parameter_schema(parameter: Parameter) -> dict[str, Any]:
     if parameter.many:
         return {"type": "array", "items": schema} | ({} if parameter.declared.item is None else {"minItems": 1})
     default = parameter.default
-    if default is None or default is Signature.empty:
+    if default is None or parameter.required:
         return schema
     return schema | {"default": default.value if isinstance(default, Enum) else default}
 

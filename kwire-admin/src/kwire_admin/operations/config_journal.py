@@ -17,13 +17,13 @@ import os
 import socket
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.file_names import file_name_of
 from kwire._util.file_sync import sync_file
+from kwire._util.light_dataclasses import dataclass, field
 from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:

@@ -25,13 +25,11 @@ InvalidArgument for an argument. `kwire_admin.operations.parameters` describes p
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import Enum, StrEnum
-from functools import cached_property
-from pathlib import Path
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
+from kwire._util.light_dataclasses import KW_ONLY, dataclass, field, fields
 from kwire.errors import KwireError
 from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, declared_parameters
 
@@ -142,37 +140,32 @@ class ToolFailed(KwireError):
         self.exit_status = exit_status
 
 
-NEEDED: Mapping[Need, tuple[Parameter, ...]] = {
-    Need.ZOOKEEPER: (
-        Parameter(
-            "zookeeper",
-            Address,
-            False,
-            Option(
-                "The ZooKeeper of the cluster [on a node: its own].",
-                "HOST:PORT[/CHROOT]",
-                also=("--zkconnect", "--zookeeper.connect"),
-            ),
-            None,
-        ),
-    ),
-    Need.BROKERS: (
-        Parameter(
-            "bootstrap_server",
-            Address,
-            False,
-            Option(
-                "Some brokers of the cluster [default: those of the command; on a node: the node].",
-                "HOST:PORT,...",
-                also=("--broker-list",),
-            ),
-            None,
-        ),
-        Parameter("command_config", Path, False, Option("The client.properties for these brokers.", "FILE"), None),
-    ),
-    Need.FILES: (),
-}
-"""Options by the need that adds them."""
+@cache
+def options_of(need: Need) -> tuple[Parameter, ...]:
+    """Return the options that a need adds."""
+    if need is Need.ZOOKEEPER:
+        zookeeper = Option(
+            "The ZooKeeper of the cluster [on a node: its own].",
+            "HOST:PORT[/CHROOT]",
+            also=("--zkconnect", "--zookeeper.connect"),
+        )
+        return (Parameter("zookeeper", Address, False, zookeeper, None),)
+    if need is Need.BROKERS:
+        from pathlib import Path  # only tools need it, and a small command does without
+
+        brokers = Option(
+            "Some brokers of the cluster [default: those of the command; on a node: the node].",
+            "HOST:PORT,...",
+            also=("--broker-list",),
+        )
+        properties = Option("The client.properties for these brokers.", "FILE")
+        return (
+            Parameter("bootstrap_server", Address, False, brokers, None),
+            Parameter("command_config", Path, False, properties, None),
+        )
+    return ()
+
+
 TIME_LIMIT = Parameter(
     "time_limit", float, False, Option("Seconds that the tool may take; 0 for no limit.", "SECONDS"), None
 )
@@ -253,7 +246,9 @@ class Operation(Rules):
     @property
     def help(self) -> str:
         """The docstring."""
-        return inspect.cleandoc(self.function.__doc__ or "")
+        from inspect import cleandoc
+
+        return cleandoc(self.function.__doc__ or "")
 
     @property
     def summary(self) -> str:
@@ -284,7 +279,7 @@ class Operation(Rules):
         if Place.CLIENT not in self.runs_on or self.result is not None:
             return ()  # a node knows its cluster, and verbs have the options of the command
         declared = {parameter.name for parameter in self.parameters}
-        needed = (parameter for need in Need if need in self.needs for parameter in NEEDED[need])
+        needed = (parameter for need in Need if need in self.needs for parameter in options_of(need))
         return tuple(parameter for parameter in (*needed, TIME_LIMIT) if parameter.name not in declared)
 
     @property

@@ -8,7 +8,6 @@ an option named after it; `bool` makes a flag, `list[...]` an option that can be
 
 from __future__ import annotations
 
-import inspect
 import re
 from enum import Enum, IntEnum
 from functools import cache
@@ -39,6 +38,8 @@ __all__ = [
 ]
 
 
+REQUIRED: Any = object()
+"""The default of a parameter without a default."""
 MAP_ENTRY = re.compile(r"([^=\[]+\[.*?\])\s*(=)(.*)", re.DOTALL)
 """A config that is an entry of a map, with words between brackets that may contain `=`."""
 
@@ -184,7 +185,7 @@ class Parameter(NamedTuple):
         type: the type of one value.
         many: true if it takes several values.
         declared: its Argument or Option.
-        default: its default; `inspect.Parameter.empty` if it is required.
+        default: its default; REQUIRED if it has none.
     """
 
     name: str
@@ -196,7 +197,7 @@ class Parameter(NamedTuple):
     @property
     def required(self) -> bool:
         """True if a value must be given."""
-        return self.default is inspect.Parameter.empty
+        return self.default is REQUIRED
 
     @property
     def must_be_given(self) -> bool:
@@ -236,17 +237,26 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """
     hints = get_type_hints(function, include_extras=True)
     parameters = []
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, default in _defaults(function).items():
         if name == "run":
             continue
         if get_origin(hints.get(name)) is not Annotated:
             raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
         kind, declared = get_args(hints[name])[:2]
         many = get_origin(kind) is list
-        parameters.append(
-            Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, parameter.default)
-        )
+        parameters.append(Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, default))
     return tuple(parameters)
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults of the parameters of a function in its order, without the import of `inspect`."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = dict.fromkeys(names, REQUIRED)
+    positional = function.__defaults__ or ()
+    defaults.update(zip(names[code.co_argcount - len(positional) : code.co_argcount], positional, strict=True))
+    defaults.update(function.__kwdefaults__ or {})
+    return defaults
 
 
 def _without_none(kind: Any) -> Any:

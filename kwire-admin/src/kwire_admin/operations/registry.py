@@ -16,16 +16,16 @@ Names are known without importing an operation, and one is imported when it is f
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.products import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
     from types import ModuleType
 
@@ -260,9 +260,12 @@ def names_of(package: str) -> list[str]:
     return sorted(_modules(package))
 
 
-def _folders(package: str) -> list[Path]:
+def _entries(package: str) -> Iterator[os.DirEntry[str]]:
+    """Return the entries of the folders of a package, without importing it."""
     spec = find_spec(package)
-    return [*map(Path, (spec and spec.submodule_search_locations) or ())]
+    for folder in (spec and spec.submodule_search_locations) or ():
+        with os.scandir(folder) as entries:
+            yield from entries
 
 
 @cache
@@ -271,13 +274,14 @@ def _modules(package: str) -> dict[str, str]:
 
     A module with the name of a keyword or a builtin of Python has an underscore at its end.
     """
-    modules = (path.stem for folder in _folders(package) for path in folder.glob("*.py") if path.stem != "__init__")
+    names = (entry.name for entry in _entries(package))
+    modules = (name.removesuffix(".py") for name in names if name.endswith(".py") and name != "__init__.py")
     return {_spelled(module): module for module in modules}
 
 
 def _packages(package: str) -> dict[str, str]:
     """Return the packages in a package by the name in a command line."""
-    names = (path.parent.name for folder in _folders(package) for path in folder.glob("*/__init__.py"))
+    names = (entry.name for entry in _entries(package) if os.path.exists(f"{entry.path}/__init__.py"))  # noqa: PTH110
     return {_spelled(name): f"{package}.{name}" for name in names}
 
 

@@ -6,7 +6,6 @@ adds what a table needs to know. An unknown value is None: null in JSON, an empt
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -14,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kwire._util.light_dataclasses import fields, is_dataclass
 from kwire.client.admin import AdminError
 from kwire.uuids import uuid_to_text
 from kwire_admin.operations.declaration import Failure
@@ -80,7 +80,7 @@ def columns(row_class: Any) -> tuple[RowColumn, ...]:
     """Return the columns of a table of rows, those of nested rows last."""
     own: list[RowColumn] = []
     nested: list[RowColumn] = []
-    for field in dataclasses.fields(row_class):
+    for field in fields(row_class):
         if field.metadata.get("rows"):
             nested += columns(_element(row_class, field.name))
         elif field.metadata.get("table", True):
@@ -105,9 +105,9 @@ def cells(row: Any) -> Sequence[tuple[Any, ...]]:
 @cache
 def _shown_fields(row_class: type) -> tuple[Callable[[Any], tuple[Any, ...]], str | None]:
     """Return a function for the values of a row that tables show, and the name of the field with nested rows."""
-    fields = dataclasses.fields(row_class)
-    nested = [field.name for field in fields if field.metadata.get("rows")]
-    names = [field.name for field in fields if field.metadata.get("table", True) and field.name not in nested]
+    declared = fields(row_class)
+    nested = [field.name for field in declared if field.metadata.get("rows")]
+    names = [field.name for field in declared if field.metadata.get("table", True) and field.name not in nested]
     # `attrgetter` is faster, but it returns a tuple only for several names.
     several = attrgetter(*names) if len(names) > 1 else lambda row: tuple(getattr(row, name) for name in names)
     return several, nested[-1] if nested else None
@@ -127,7 +127,7 @@ def json_value(value: Any) -> Any:
                 "message": error.text if error.needs is None else error.reason,
             },
         }
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type):
         row_class: type = type(value)
         return {name: json_value(getattr(value, name)) for name in _field_names(row_class)}
     if isinstance(value, dict):
@@ -147,7 +147,7 @@ def json_value(value: Any) -> Any:
 
 @cache
 def _field_names(row_class: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(row_class))
+    return tuple(field.name for field in fields(row_class))
 
 
 def _element(row_class: Any, name: str) -> Any:

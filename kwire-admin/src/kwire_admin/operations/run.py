@@ -6,9 +6,9 @@ themselves, and work the same in a command, in the shell, and over HTTP.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_dataclasses import KW_ONLY, dataclass, field
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.written_files import LocalFiles
 

@@ -13,10 +13,10 @@ Examples:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, BrokerTarget

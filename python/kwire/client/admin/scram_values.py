@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin.coded_name import CodedName
 from kwire.protocol.scram_passwords import MIN_ITERATIONS
 

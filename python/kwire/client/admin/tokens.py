@@ -16,9 +16,9 @@ Examples:
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.secret import Secret
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+
+from kwire._util.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -15,10 +15,11 @@ may a user do what both states deny, and no user loses in between what both allo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import (
     AclBinding,
     AclPermissionType,

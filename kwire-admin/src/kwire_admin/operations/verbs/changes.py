@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import AdminError, Outcomes
 from kwire.messages import find
 from kwire.messages.kafka.error_codes import ErrorCode

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes
 from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire_admin.operations.declaration import Failure, Rows

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import time_text
 from kwire_admin.operations.parameters import NotFound
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import TopicDescription
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.run import Run

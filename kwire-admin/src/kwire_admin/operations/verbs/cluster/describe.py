@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from kwire._util.light_dataclasses import dataclass, field
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated
 
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.document import write
 from kwire_admin.operations.cluster_document.state import Section, read_state

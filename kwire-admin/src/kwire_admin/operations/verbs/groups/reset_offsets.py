@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode

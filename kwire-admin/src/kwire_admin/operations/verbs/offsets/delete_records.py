@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from uuid import UUID
 
+from kwire._util.light_dataclasses import dataclass, field
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run

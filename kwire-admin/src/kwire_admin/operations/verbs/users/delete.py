@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
