@@ -50,11 +50,12 @@ demo: ## install and show all of it in three minutes: incidents, a cluster, an a
 
 # A test that starts Java without the mark `java` fails here. The slowest ones wait for processes that they killed.
 test: WORKERS = 4
+test: TIER = change
 test: export JAVA_HOME =
 test: export PATH := $(CURDIR)/tests/without_java:$(PATH)
 test: setup ## run the tests of Rust and Python that need no other program; PRODUCT=kwire-admin: of one product
 	$(if $(and $(PRODUCT),$(if $(filter kwire,$(PRODUCT)),,other)),,$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet)
-	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)
+	$(PYTEST) $(OTHERS) -m 'not java and not programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)
 
 test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+; PRODUCT= as above
 	$(PYTEST) $(OTHERS) -m 'java and not programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)

@@ -56,6 +56,7 @@ GROUPS: dict[str, Group] = {
     **shares("java", "test-java", 2),
     **shares("kafka", "test-kafka", 4),
     **shares("programs", "test-programs", 2),
+    "slow": Group("test", {"TIER": "nightly"}),
 }
 """Groups by name, in the order of their turns."""
 
