@@ -11,6 +11,8 @@ from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
 from kwire.testing import FakeCluster
 from kwire_admin.operations.rows import json_value
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.features.downgrade import downgrade
+from kwire_admin.operations.verbs.features.upgrade import upgrade
 from kwire_admin.operations.verbs.groups import reset_offsets as reset_module
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
 from kwire_admin.operations.verbs.offsets.delete_records import delete_records
@@ -81,3 +83,24 @@ async def test_reset_of_a_share_group_forgets_acknowledgements(monkeypatch: pyte
             ):
                 rows = await reset_offsets(run, group="queue", to=to)
                 assert [json_value(row)["status"] for row in rows] == statuses
+
+
+async def test_levels_of_several_features_are_shown_before_the_question() -> None:
+    shown: list[Any] = []
+
+    def confirm(question: str) -> None:
+        raise Answered(question)
+
+    with FakeCluster(brokers=1) as cluster:
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            run = Run(admin, confirm=confirm, show_plan=shown.extend)
+            with pytest.raises(Answered, match=r"^Downgrade a=2\?$"):
+                await upgrade(run, features=["b=3"], downgrade=["a=2"])
+            assert [(row.name, row.status) for row in shown] == [
+                ("b", "would be upgraded to 3"),
+                ("a", "would be downgraded to 2"),
+            ]
+            shown.clear()
+            with pytest.raises(Answered, match=r"^Downgrade a=2\?$"):
+                await downgrade(run, features=["a=2"])
+            assert shown == []  # the question says it all

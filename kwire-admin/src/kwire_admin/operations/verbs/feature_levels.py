@@ -36,8 +36,16 @@ async def set_levels(
     downgrades: Mapping[str, int],
     *,
     unsafe: bool = False,
+    question: str = "",
 ) -> Rows[ItemChange]:
     """Set the levels of features with one request, or check whether they can be set in a dry run.
+
+    Args:
+        run: the run of the verb.
+        upgrades: levels of features to be raised.
+        downgrades: levels of features to be lowered; 0 disables one.
+        unsafe: true to allow levels that lose metadata.
+        question: the question before the change, which follows the plan of several changes; empty for no question.
 
     Raises:
         InvalidArgument: a feature is to be raised and lowered.
@@ -48,6 +56,15 @@ async def set_levels(
         *(FeatureUpdate(name, level) for name, level in upgrades.items()),
         *(FeatureUpdate(name, level, allow_downgrade=True, unsafe=unsafe) for name, level in downgrades.items()),
     ]
+    if question and not run.dry_run:
+        if len(updates) > 1:
+            run.show_plan(
+                [
+                    ItemChange(update.name, f"would be {_participle(update)} to {update.max_version_level}", 0)
+                    for update in updates
+                ]
+            )
+        run.confirm(question)
     would = "would be " if run.dry_run else ""
     try:
         updated = await run.admin.update_features(updates, validate_only=run.dry_run)
@@ -56,10 +73,11 @@ async def set_levels(
     if run.wait and not run.dry_run:
         levels = {update.name: update.max_version_level for update in updates}
         await run.admin.wait_until_features(levels, timeout=run.wait, on_progress=run.on_progress)
-    return [
-        ItemChange(update.name, f"{would}{'downgraded' if update.allow_downgrade else 'upgraded'}", updated.attempts)
-        for update in updates
-    ]
+    return [ItemChange(update.name, f"{would}{_participle(update)}", updated.attempts) for update in updates]
+
+
+def _participle(update: FeatureUpdate) -> str:
+    return "downgraded" if update.allow_downgrade else "upgraded"
 
 
 def _refused(name: str, outcome: AdminError | None, attempts: int) -> Failure | ItemChange:

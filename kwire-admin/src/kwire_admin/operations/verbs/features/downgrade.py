@@ -28,6 +28,5 @@ async def downgrade(
 ) -> Rows[ItemChange]:
     """Lower the levels of features: all of them or none."""
     levels = parse_levels(features)
-    if not run.dry_run:
-        run.confirm(f"Downgrade {', '.join(features)}{' and lose metadata' if unsafe else ''}?")
-    return await set_levels(run, {}, levels, unsafe=unsafe)
+    question = f"Downgrade {', '.join(features)}{' and lose metadata' if unsafe else ''}?"
+    return await set_levels(run, {}, levels, unsafe=unsafe, question=question)

@@ -35,6 +35,5 @@ async def upgrade(
     """
     levels = parse_levels(features)
     lowered = parse_levels(downgrade) if downgrade else {}
-    if lowered and not run.dry_run:
-        run.confirm(f"Downgrade {', '.join(downgrade)}?")
-    return await set_levels(run, levels, lowered)
+    question = f"Downgrade {', '.join(downgrade)}?" if lowered else ""
+    return await set_levels(run, levels, lowered, question=question)
