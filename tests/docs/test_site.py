@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 import pytest
@@ -92,15 +92,16 @@ def test_pages_load_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PICTURES)
-def test_pictures_suit_dark_mode(site: str, path: str) -> None:
+@pytest.mark.parametrize(("preferred", "scheme"), [("light", "default"), ("dark", "slate")])
+def test_pictures_suit_dark_mode(site: str, path: str, preferred: Literal["light", "dark"], scheme: str) -> None:
     """A picture with a white background is inverted, and only in dark mode."""
     filters = "images => images.map(image => [image.src, getComputedStyle(image).filter])"
-    with open_page() as page:
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-            page.goto(f"{site}/{path}")
-            shown = page.locator(".md-content img").evaluate_all(filters)
-            assert shown
-            for source, applied in shown:
-                is_inverted = scheme == "dark" and not source.endswith(DARK_BY_ITSELF)
-                assert ("invert" in applied) == is_inverted, source
+    with open_page() as page:  # a page of its own: the site remembers the mode of the first visit
+        page.emulate_media(color_scheme=preferred)
+        page.goto(f"{site}/{path}")
+        expect(page.locator("body")).to_have_attribute("data-md-color-scheme", scheme)
+        shown = page.locator(".md-content img").evaluate_all(filters)
+    assert shown
+    for source, applied in shown:
+        is_inverted = preferred == "dark" and not source.endswith(DARK_BY_ITSELF)
+        assert ("invert" in applied) == is_inverted, source
