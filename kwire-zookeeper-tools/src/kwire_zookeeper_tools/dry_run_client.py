@@ -9,15 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kwire.client.admin import AdminError, Outcomes
 from kwire.client.admin.errors import NotSupported
-from kwire_admin.operations.elections import check_election
-from kwire_admin.operations.verbs.group_offsets import error_if_active
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kwire.client.admin import AdminClient, TopicPartition
+    from kwire.client.admin import AdminClient
 
 __all__ = ["DryRunClient"]
 
@@ -29,6 +24,7 @@ VALIDATED = frozenset(
         "cancel_reassignments",
         "create_topics",
         "delete_topics",
+        "elect_leaders",
         "reassign_partitions",
         "update_features",
     }
@@ -73,32 +69,6 @@ class DryRunClient:
         """Check an update, also if the tool has a dry run of its own."""
         del validate_only
         return await self._admin.update_features(updates, validate_only=True, **options)
-
-    async def elect_leaders(
-        self, partitions: Mapping[str, Sequence[int]] | None = None, *, unclean: bool = False
-    ) -> Outcomes:
-        """Return the outcome of an election, by partition."""
-        named = None if partitions is None else {topic: list(ids) for topic, ids in partitions.items()}
-        checked, unneeded = await check_election(self._admin, named, unclean=unclean)
-        return Outcomes({**checked, **dict.fromkeys(unneeded)})
-
-    async def delete_groups(self, group_ids: Iterable[str]) -> Outcomes:
-        """Return the outcome of a deletion, by group."""
-        described = await self._admin.describe_groups(group_ids)
-        return Outcomes({name: error_if_active(group) for name, group in described.items()})
-
-    async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Return the outcome of a commit, by partition."""
-        return await self._for_group(group_id, offsets)
-
-    async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
-        """Return the outcome of a deletion, by partition."""
-        return await self._for_group(group_id, partitions)
-
-    async def _for_group(self, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
-        group = (await self._admin.describe_groups([group_id]))[group_id]
-        error: AdminError | None = None if isinstance(group, AdminError) else error_if_active(group)
-        return Outcomes(dict.fromkeys(map(str, partitions), error))
 
 
 async def _no_wait(*_: Any, **__: Any) -> None:

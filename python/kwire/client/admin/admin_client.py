@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         acls,
         configs,
         features,
+        group_lags,
         groups,
         hanging_transactions,
         log_dirs,
@@ -47,6 +48,7 @@ else:
     acls = LateModule("kwire.client.admin.acls")
     configs = LateModule("kwire.client.admin.configs")
     features = LateModule("kwire.client.admin.features")
+    group_lags = LateModule("kwire.client.admin.group_lags")
     groups = LateModule("kwire.client.admin.groups")
     hanging_transactions = LateModule("kwire.client.admin.hanging_transactions")
     log_dirs = LateModule("kwire.client.admin.log_dirs")
@@ -186,7 +188,7 @@ class AdminClient(AdminSession):
     list_group_offsets = groups.list_group_offsets
     alter_group_offsets = groups.alter_group_offsets
     delete_group_offsets = groups.delete_group_offsets
-    group_lags = groups.group_lags
+    group_lags = group_lags.group_lags
     list_share_group_offsets = share_group_offsets.list_share_group_offsets
     alter_share_group_offsets = share_group_offsets.alter_share_group_offsets
     delete_share_group_offsets = share_group_offsets.delete_share_group_offsets

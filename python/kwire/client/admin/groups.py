@@ -32,9 +32,8 @@ from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.group_checks import check_offsets, check_subscription, error_if_active
 from kwire.client.admin.leaders import by_topic
-from kwire.client.admin.offsets import list_offsets
-from kwire.client.admin.share_group_offsets import list_share_group_offsets
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -48,10 +47,8 @@ if TYPE_CHECKING:
     from kwire.client.admin.group_values import (
         CommittedOffset,
         GroupDescription,
-        GroupLag,
         GroupListing,
         GroupType,
-        PartitionOffset,
         TopicPartition,
     )
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest
@@ -105,10 +102,10 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
     """
     requested = strings_tuple(group_ids)
     types = {group.group_id: group.type for group in await list_groups(admin)}
-    return await _describe_listed(admin, requested, types)
+    return await describe_listed(admin, requested, types)
 
 
-async def _describe_listed(
+async def describe_listed(
     admin: AdminSession, requested: Sequence[str], types: Mapping[str, GroupType]
 ) -> dict[str, GroupDescription | AdminError]:
     """Return groups, whose types a list of all groups has reported."""
@@ -176,12 +173,20 @@ async def _describe(admin: AdminSession, groups: Sequence[str], query: DescribeQ
     return await at_coordinators(admin.router, groups, send)
 
 
-async def delete_groups(admin: AdminSession, group_ids: Iterable[str]) -> Outcomes:
+async def delete_groups(admin: AdminSession, group_ids: Iterable[str], *, validate_only: bool = False) -> Outcomes:
     """Delete groups with their offsets. The command is not repeated after a lost response.
 
     Errors of a group: 68 it has members; 69 unknown group.
+
+    Args:
+        group_ids: the groups.
+        validate_only: check that the groups have no members, and delete nothing.
     """
     from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
+
+    if validate_only:
+        described = await describe_groups(admin, group_ids)
+        return Outcomes({name: error_if_active(group) for name, group in described.items()})
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
         answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
@@ -238,97 +243,22 @@ def _with_one_group(request: OffsetFetchRequest, version: int) -> OffsetFetchReq
     return OffsetFetchRequest(group_id=request.groups[0].group_id, topics=None)
 
 
-async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
-    """Return how far groups of any type are behind, without joining them.
-
-    Partitions with a committed offset have a lag, and so do partitions that are assigned to a member: a consumer that
-    is stuck at its first batch has committed nothing. The end of each partition is looked up once for all groups.
-
-    Errors of a group: 30 the user cannot describe it, so that no list has it; 69 unknown group.
-
-    Args:
-        group_ids: the groups; None for all.
-    """
-    types = {group.group_id: group.type for group in await list_groups(admin)}
-    requested = sorted(types) if group_ids is None else strings_tuple(group_ids)
-    described = await _describe_listed(admin, requested, types)
-    listed = [group for group in requested if group in types]
-    offsets = await _offsets_of_listed(admin, listed, types)
-    lags: dict[str, GroupLag | AdminError] = {}
-    ends = await _ends(admin, offsets, described)
-    for group in requested:
-        committed, description = offsets.get(group), described[group]
-        if committed is None:
-            assert isinstance(description, AdminError), "a group without a listing has an error"
-            lags[group] = description
-        elif isinstance(committed, AdminError):
-            lags[group] = committed
-        else:
-            lags[group] = _group_lag(group, committed, description, ends)
-    return lags
-
-
-async def _offsets_of_listed(
-    admin: AdminSession, groups: Sequence[str], types: Mapping[str, GroupType]
-) -> dict[str, Offsets | AdminError]:
-    """Return the offsets of groups of any type. A share group has -1 where it has not started."""
-    from kwire.client.admin.group_values import GroupType
-
-    shared = [group for group in groups if types[group] is GroupType.SHARE]
-    others = [group for group in groups if types[group] is not GroupType.SHARE]
-    offsets: dict[str, Offsets | AdminError] = {}
-    if others:
-        offsets |= await list_group_offsets(admin, others)
-    if shared:
-        offsets |= await list_share_group_offsets(admin, shared, include_unset=True)
-    return offsets
-
-
-async def _ends(
-    admin: AdminSession,
-    offsets: Mapping[str, Offsets | AdminError],
-    described: Mapping[str, GroupDescription | AdminError],
-) -> dict[TopicPartition, PartitionOffset | AdminError]:
-    """Return the ends of all partitions of groups."""
-    from kwire.client.admin.group_values import LATEST
-
-    partitions: set[TopicPartition] = set()
-    for committed in offsets.values():
-        if not isinstance(committed, AdminError):
-            partitions |= committed.keys()
-    for description in described.values():
-        if not isinstance(description, AdminError):
-            partitions |= description.owners.keys()
-    return await list_offsets(admin, dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
-
-
-def _group_lag(
-    group: str,
-    committed: Offsets,
-    description: GroupDescription | AdminError,
-    ends: Mapping[TopicPartition, PartitionOffset | AdminError],
-) -> GroupLag:
-    """Return the lag of a group. Without its description, the partitions without a commit are not known."""
-    from kwire.client.admin.group_responses import partition_lag
-    from kwire.client.admin.group_values import GroupLag
-
-    owners = {} if isinstance(description, AdminError) else description.owners
-    error = description if isinstance(description, AdminError) else None
-    partitions = []
-    for partition in sorted(committed.keys() | owners.keys()):
-        end = ends[partition]
-        # The topics of a streams task can have different numbers of partitions.
-        is_unknown = isinstance(end, AdminError) and end.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if partition in committed or not is_unknown:
-            partitions.append(partition_lag(partition, committed.get(partition), end, owners.get(partition)))
-    return GroupLag(group, tuple(partitions), error)
-
-
-async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
+async def alter_group_offsets(
+    admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int], *, validate_only: bool = False
+) -> Outcomes:
     """Commit offsets for a group without active members. The command is repeated: it has the same effect again.
 
     The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition; 25 the group has members.
+
+    Args:
+        group_id: the group, which is created if it does not exist.
+        offsets: the offsets to commit.
+        validate_only: check the group and the partitions, and commit nothing.
     """
+    if validate_only:
+        group = (await describe_groups(admin, [group_id]))[group_id]
+        is_new = isinstance(group, AdminError) and group.code == ErrorCode.GROUP_ID_NOT_FOUND
+        return await check_offsets(admin, None if is_new else group, offsets, ErrorCode.UNKNOWN_MEMBER_ID)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.offset_commit import (
         OffsetCommitRequest,
@@ -370,14 +300,23 @@ async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mappi
     return _by_partition(response.topics)
 
 
-async def delete_group_offsets(admin: AdminSession, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
+async def delete_group_offsets(
+    admin: AdminSession, group_id: str, partitions: Iterable[TopicPartition], *, validate_only: bool = False
+) -> Outcomes:
     """Delete committed offsets of a group. The command is not repeated after a lost response.
 
     The outcomes are by partition, such as `orders-3`. Errors: 86 the group is subscribed to the topic.
 
+    Args:
+        group_id: the group.
+        partitions: the partitions.
+        validate_only: check that no member is subscribed to the topics, and delete nothing.
+
     Raises:
         AdminError: 69 unknown group; 68 the group has members of another protocol.
     """
+    if validate_only:
+        return check_subscription((await describe_groups(admin, [group_id]))[group_id], partitions)
     from kwire.messages.kafka.offset_delete import (
         OffsetDeleteRequest,
         OffsetDeleteRequestPartition,

@@ -287,9 +287,8 @@ class KafkaBackend:
             for result in topic.partition_result
         )
         unneeded = {item for item, error in outcomes.errors.items() if error.code == ErrorCode.ELECTION_NOT_NEEDED}
-        return Outcomes(
-            {item: None if item in unneeded else error for item, error in outcomes.items()}, answer.attempts
-        )
+        elections = {item: None if item in unneeded else error for item, error in outcomes.items()}
+        return Outcomes(elections, answer.attempts, unchanged=unneeded)
 
     async def eligible_leaders(self, topics: tuple[str, ...], page: int) -> dict[str, dict[int, EligibleLeaders]]:
         """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none.

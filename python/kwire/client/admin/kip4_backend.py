@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import frame
 from kwire.client.admin.answer import Answer, error_code
-from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import (
@@ -206,6 +206,8 @@ class Kip4Backend:
         ]
 
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
+        """Start elections. Nodes answer by topic, so a check before tells which partitions can get their leader."""
+        from kwire.client.admin.election_checks import check_election
         from kwire.messages.kip4.preferred_replica_leader_election import (
             PreferredReplicaLeaderElectionRequest,
             TopicPartitions,
@@ -216,12 +218,19 @@ class Kip4Backend:
         named = tuple(
             TopicPartitions(topic=topic, partition_ids=tuple(ids)) for topic, ids in (partitions or {}).items()
         )
+        checked = await check_election(AdminSession(self._router, self), partitions, unclean=False)
         answer = await self._router.command(
             PreferredReplicaLeaderElectionRequest(topics=named), error_code=_first_error_code
         )
         if not named:
             _raise_if_rejected(answer)
-        return _outcomes(answer)
+        started = _outcomes(answer)
+        errors = {item: started.get(item) or started.get(item.rpartition("-")[0]) for item in checked}
+        return Outcomes(
+            {item: errors[item] or error for item, error in checked.items()},
+            answer.attempts,
+            unchanged=(item for item in checked.unchanged if errors[item] is None),
+        )
 
     async def list_topics(self) -> list[str]:
         from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession, Targets
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.values import EligibleLeaders, Outcomes, ReassignmentStatus
+    from kwire.client.admin.values import EligibleLeaders, ReassignmentStatus
 
 PARTITIONS_PER_RESPONSE = 2000
 """Default number of partitions in a response of DescribeTopicPartitions, as in Kafka's Admin (KIP-966)."""
@@ -82,22 +83,34 @@ async def list_reassignments(admin: AdminSession, targets: Targets | None = None
 
 
 async def elect_leaders(
-    admin: AdminSession, partitions: Mapping[str, Sequence[int]] | None = None, *, unclean: bool = False
+    admin: AdminSession,
+    partitions: Mapping[str, Sequence[int]] | None = None,
+    *,
+    unclean: bool = False,
+    validate_only: bool = False,
 ) -> Outcomes:
     """Elect the preferred leaders of partitions.
 
-    The outcomes are by partition on Kafka (`orders-3`), and by topic in the dialect of the drafts. A partition that
-    needs no election is a success. Errors: 3 unknown partition; 80 the preferred leader is not available; 83 no
-    replica can be elected; in the dialect of the drafts 1007 an election is in progress, 1008 a partition is named
-    twice.
+    The outcomes are by partition, such as `orders-3`, and by topic for a topic that cannot be described. `unchanged`
+    has the partitions that need no election; Kafka leaves them out of an election of all topics. Errors: 3 unknown
+    partition; 80 the preferred leader is not available; 83 no replica can be elected; in the dialect of the drafts
+    1007 an election is in progress, 1008 a partition is named twice.
 
     Args:
         partitions: partitions by topic, with an empty sequence for all partitions of a topic; None for all topics.
         unclean: elect any live replica of a partition without leader. Messages can be lost.
+        validate_only: check which elections a replica can win, and elect none. Clusters cannot do so, so the client
+            does.
 
     Raises:
         AdminError: a request for all topics was rejected.
     """
+    if partitions is not None and not partitions:
+        return Outcomes({})  # nodes would take an empty list for all topics
+    if validate_only:
+        from kwire.client.admin.election_checks import check_election
+
+        return await check_election(admin, partitions, unclean=unclean)
     return await admin.backend.elect_leaders(partitions, unclean=unclean)
 
 

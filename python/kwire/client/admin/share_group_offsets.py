@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import at_coordinator, at_coordinators
+from kwire.client.admin.group_checks import check_offsets, error_if_active
+from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.values import Outcomes
 
@@ -73,15 +75,23 @@ async def list_share_group_offsets(
 
 
 async def alter_share_group_offsets(
-    admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int]
+    admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int], *, validate_only: bool = False
 ) -> Outcomes:
     """Set the start offsets of a share group without members. The command is repeated, which has the same effect.
 
     The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition.
 
+    Args:
+        group_id: the group.
+        offsets: the new start offsets.
+        validate_only: check the group and the partitions, and set nothing. Then each partition has the error of the
+            group.
+
     Raises:
         AdminError: 68 the group has members; 69 unknown group.
     """
+    if validate_only:
+        return await check_offsets(admin, (await describe_groups(admin, [group_id]))[group_id], offsets)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_share_group_offsets import (
         AlterShareGroupOffsetsRequest,
@@ -117,15 +127,26 @@ async def alter_share_group_offsets(
     )
 
 
-async def delete_share_group_offsets(admin: AdminSession, group_id: str, topics: Iterable[str]) -> Outcomes:
+async def delete_share_group_offsets(
+    admin: AdminSession, group_id: str, topics: Iterable[str], *, validate_only: bool = False
+) -> Outcomes:
     """Delete the offsets of a share group for whole topics. The command is not repeated.
 
     The outcomes are by topic. Errors: 3 unknown topic, or the group has no offsets for it.
+
+    Args:
+        group_id: the group.
+        topics: the topics.
+        validate_only: check that the group has no members, and delete nothing. Then each topic has the error of the
+            group.
 
     Raises:
         AdminError: 68 the group has members; 69 unknown group.
         OutcomeUnknown: the response was lost.
     """
+    if validate_only:
+        group = (await describe_groups(admin, [group_id]))[group_id]
+        return Outcomes(dict.fromkeys(strings_tuple(topics), error_if_active(group)))
     from kwire.messages.kafka.delete_share_group_offsets import (
         DeleteShareGroupOffsetsRequest,
         DeleteShareGroupOffsetsRequestTopic,

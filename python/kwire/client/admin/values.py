@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,6 +60,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
     Attributes:
         attempts: number of times that the request was sent. All tries but the last one had no effect, or the same.
         shadowed: settings that are stored by a change of configs, but that the files of nodes override.
+        unchanged: accepted items that were as requested before.
     """
 
     def __init__(
@@ -67,10 +68,12 @@ class Outcomes(Mapping[str, "AdminError | None"]):
         outcomes: Mapping[str, AdminError | None],
         attempts: int = 1,
         shadowed: Sequence[ShadowedConfig] = (),
+        unchanged: Iterable[str] = (),
     ) -> None:
         self._outcomes = dict(outcomes)
         self.attempts = attempts
         self.shadowed = tuple(shadowed)
+        self.unchanged = frozenset(unchanged)
 
     def __getitem__(self, topic: str) -> AdminError | None:
         return self._outcomes[topic]
@@ -88,6 +91,11 @@ class Outcomes(Mapping[str, "AdminError | None"]):
     def errors(self) -> dict[str, AdminError]:
         """The errors by topic."""
         return {topic: error for topic, error in self._outcomes.items() if error is not None}
+
+    def without(self, items: Collection[str]) -> Outcomes:
+        """Return the outcomes of the other items."""
+        others = {item: error for item, error in self._outcomes.items() if item not in items}
+        return Outcomes(others, self.attempts, self.shadowed, self.unchanged.difference(items))
 
     def raise_first(self) -> None:
         """Raise the first error, if there is one."""

@@ -9,9 +9,8 @@ from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin import AdminClient, AdminError, Outcomes
     from kwire_admin.compat.script import ScriptRun
 
     Partition = tuple[str, int]
@@ -75,78 +74,28 @@ def read_partitions(path: str) -> list[Partition]:
 
 
 async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: bool) -> None:
-    from kwire.messages.kafka.error_codes import ErrorCode
-
     admin = await run.admin()
     if chosen is not None and not chosen:  # Kafka's script ends with 0 and prints nothing
         return
-    topics = await admin.describe_topics()
-    asked = _with_leaders(topics, chosen)
     outcomes = await admin.elect_leaders(None if chosen is None else _by_topic(chosen), unclean=unclean)
-    if admin.dialect == "kip4":
-        outcomes = await _elected_by_nodes(admin, topics, asked, outcomes)
+    needless = outcomes.unchanged
+    elected = [item for item, error in outcomes.items() if error is None and item not in needless]
+    if elected and admin.dialect == "kip4":  # nodes have only started the elections
+        await admin.wait_until_preferred(_by_topic(map(_partition, elected)))
     type = "UNCLEAN" if unclean else "PREFERRED"
-    elected = [item for item, error in outcomes.items() if error is None and asked.get(item) is False]
-    needless = [
-        item
-        for item, error in outcomes.items()
-        if (error is None and asked.get(item) is not False)
-        or (error is not None and error.code == ErrorCode.ELECTION_NOT_NEEDED)
-    ]
-    failed = {item: error for item, error in outcomes.errors.items() if item not in needless}
     if elected:
         run.print(f"Successfully completed leader election ({type}) for partitions {', '.join(sorted(elected))}")
     if needless and chosen is not None:
         run.print(f"Valid replica already elected for partitions {', '.join(sorted(needless))}")
-    for item, error in sorted(failed.items()):
+    for item, error in sorted(outcomes.errors.items()):
         run.print(f"Error completing leader election ({type}) for partition: {item}: {_exception(error)}")
-    if failed:
-        raise ScriptFailed(f"{len(failed)} replica(s) could not be elected")
+    if outcomes.errors:
+        raise ScriptFailed(f"{len(outcomes.errors)} replica(s) could not be elected")
 
 
-async def _elected_by_nodes(
-    admin: AdminClient, topics: Mapping[str, Any], asked: Mapping[str, bool], started: Outcomes
-) -> Outcomes:
-    """Return the outcomes by partition of elections that nodes have started, which they report by topic.
-
-    Args:
-        topics: the topics before the election.
-        asked: by partition, whether its preferred leader led it before.
-        started: by topic, the error of the request.
-
-    Raises:
-        ChangeTimeout: a preferred replica that can lead does not in time.
-    """
-    from kwire.client.admin import Outcomes
-    from kwire_admin.operations.elections import refusal
-
-    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
-    outcomes: dict[str, AdminError | None] = {}
-    expected: dict[str, list[int]] = defaultdict(list)
-    for name, error in started.items():
-        for partition in getattr(topics.get(name), "partitions", ()):
-            item = f"{name}-{partition.partition}"
-            if item not in asked:
-                continue
-            outcomes[item] = error or (None if asked[item] else refusal(item, partition, live, unclean=False))
-            if outcomes[item] is None:
-                expected[name].append(partition.partition)
-        if error is not None and name not in topics:
-            outcomes[name] = error
-    if expected:
-        await admin.wait_until_preferred(dict(expected))
-    return Outcomes(outcomes, started.attempts)
-
-
-def _with_leaders(topics: Mapping[str, Any], chosen: Iterable[Partition] | None) -> dict[str, bool]:
-    """Return by partition whether its preferred leader leads it already."""
-    selected = None if chosen is None else set(chosen)
-    return {
-        f"{name}-{partition.partition}": partition.leader == partition.replicas[0]
-        for name, topic in topics.items()
-        for partition in getattr(topic, "partitions", ())
-        if partition.replicas and (selected is None or (name, partition.partition) in selected)
-    }
+def _partition(item: str) -> Partition:
+    topic, _, index = item.rpartition("-")
+    return topic, int(index)
 
 
 def _by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:

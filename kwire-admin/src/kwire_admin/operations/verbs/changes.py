@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Protocol
 
 from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import AdminError, Outcomes
@@ -12,7 +12,14 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows
 from kwire_admin.operations.run import Run
 
-__all__ = ["ItemChange", "carry_out", "changes", "check_command", "errors_of", "wait_if_visible"]
+__all__ = ["Change", "ItemChange", "carry_out", "changes", "check_command", "wait_if_visible"]
+
+
+class Change(Protocol):
+    """A change of items, such as a method of AdminClient."""
+
+    async def __call__(self, items: Sequence[str], /, *, validate_only: bool = False) -> Outcomes:
+        """Change items, or return what a change would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +28,14 @@ class ItemChange:
 
     Attributes:
         name: the item, such as a topic.
-        status: the outcome, such as `created`, or `would be created` in a dry run.
+        status: the outcome, such as `created`, or `would be created` in a dry run; `unchanged` if there was nothing to
+            do.
         attempts: number of times the request was sent.
     """
 
     name: str
     status: str
     attempts: int
-
-
-def errors_of(described: Mapping[str, Any]) -> Outcomes:
-    """Return which items cannot be changed, because they cannot be described."""
-    return Outcomes({name: item if isinstance(item, AdminError) else None for name, item in described.items()})
 
 
 async def check_command(run: Run, request: str) -> None:
@@ -52,21 +55,18 @@ async def check_command(run: Run, request: str) -> None:
         await run.admin.router.check_command(find("kafka", name=request))
 
 
-async def carry_out(
-    run: Run, checked: Outcomes, question: str, request: str, send: Callable[[list[str]], Awaitable[Outcomes]]
-) -> Outcomes:
-    """Change the items that a check has accepted; a dry run only returns the check.
-
-    Both kinds of runs make the same check, so that a dry run reports the errors of the real one.
+async def carry_out(run: Run, items: Iterable[str], question: str, request: str, change: Change) -> Outcomes:
+    """Change the items that a validation accepts; a dry run only returns the validation.
 
     Args:
         run: the run.
-        checked: by item, the error that the change would have; None if it would be accepted.
+        items: the items, each of which is changed once.
         question: the question before the change; empty for no question.
-        request: the name of the request message of Kafka with which `send` changes the items.
-        send: changes the accepted items.
+        request: the name of the request message of Kafka with which `change` changes the items.
+        change: changes items.
     """
-    accepted = [item for item, error in checked.items() if error is None]
+    checked = await change([*dict.fromkeys(items)], validate_only=True)
+    accepted = [item for item, error in checked.items() if error is None and item not in checked.unchanged]
     if not accepted:
         return checked
     if run.dry_run:
@@ -74,8 +74,8 @@ async def carry_out(
         return checked
     if question:
         run.confirm(question)
-    outcomes = await send(accepted)
-    return Outcomes({**checked, **outcomes}, outcomes.attempts)
+    outcomes = await change(accepted)
+    return Outcomes({**checked, **outcomes}, outcomes.attempts, unchanged=checked.unchanged)
 
 
 async def wait_if_visible(run: Run, waiting: Awaitable[None]) -> None:
@@ -97,6 +97,8 @@ def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[ItemChange]
     """
     status = f"would be {done}" if dry_run else done
     return [
-        Failure(item, error) if error is not None else ItemChange(item, status, outcomes.attempts)
+        Failure(item, error)
+        if error is not None
+        else ItemChange(item, *(("unchanged", 0) if item in outcomes.unchanged else (status, outcomes.attempts)))
         for item, error in outcomes.items()
     ]

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire._util.readable import counted
-from kwire.client.admin import AdminError, GroupDescription, GroupType
-from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.client.admin import GroupType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kwire.client.admin import AdminClient, CommittedOffset, Outcomes, TopicPartition
-
-INACTIVE = ("Empty", "Dead")
-"""The states of a group without members, of any type."""
-
-
-def error_if_active(group: GroupDescription | AdminError) -> AdminError | None:
-    """Return the error of a change that needs a group without members; None if it has none."""
-    if isinstance(group, AdminError) or group.state in INACTIVE:
-        return group if isinstance(group, AdminError) else None
-    members = counted(len(group.members), "member")
-    return AdminError.of_kafka(
-        ErrorCode.NON_EMPTY_GROUP, group.group_id, f"the group is {group.state} with {members}: stop them first"
-    )
+    from kwire.client.admin import AdminClient, AdminError, CommittedOffset, Outcomes, TopicPartition
 
 
 async def is_share_group(admin: AdminClient, group: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 from kwire.client.admin import NotSupported, Outcomes
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.elections import check_election
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import ItemChange, carry_out, changes
@@ -47,27 +47,23 @@ async def run(
     named = _by_topic(partitions)
     if unclean and run.admin.dialect == "kip4":
         raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
-    checked, unchanged = await check_election(run.admin, named, unclean=unclean)
 
-    async def send(accepted: list[str]) -> Outcomes:
+    async def elect(items: Sequence[str], *, validate_only: bool = False) -> Outcomes:
+        if validate_only:
+            return await run.admin.elect_leaders(named, unclean=unclean, validate_only=True)
         by_topic: dict[str, list[int]] = defaultdict(list)
-        for topic, _, index in (elected.rpartition("-") for elected in accepted):
+        for topic, _, index in (elected.rpartition("-") for elected in items):
             by_topic[topic].append(int(index))
         outcomes = await run.admin.elect_leaders(by_topic, unclean=unclean)
-        # In the dialect of the drafts, the outcomes are by topic.
-        results = {
-            elected: outcomes[elected if elected in outcomes else elected.rpartition("-")[0]] for elected in accepted
-        }
-        if run.wait and not unclean and not any(results.values()):
+        if run.wait and not unclean and not outcomes.errors:
             await run.admin.wait_until_preferred(by_topic, timeout=run.wait, on_progress=run.on_progress)
-        return Outcomes(results, outcomes.attempts)
+        return outcomes
 
     lossy = f"Elect replicas of {', '.join(partitions)} that are not in sync, and lose their missing records?"
-    outcomes = await carry_out(run, checked, lossy if unclean else "", "ElectLeadersRequest", send)
-    rows: Rows[ItemChange] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
-    if named is not None:
-        rows += [ItemChange(elected, "unchanged", 0) for elected in unchanged]
-    return rows
+    outcomes = await carry_out(run, partitions, lossy if unclean else "", "ElectLeadersRequest", elect)
+    if named is None:
+        outcomes = outcomes.without(outcomes.unchanged)
+    return changes(outcomes, "elected", dry_run=run.dry_run)
 
 
 def _by_topic(texts: list[str]) -> dict[str, list[int]] | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from kwire.client.admin import AdminError, GroupDescription, Outcomes, TopicPartition
-from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.client.admin import AdminError, Outcomes
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, NotFound
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import ItemChange, carry_out, changes
-from kwire_admin.operations.verbs.group_offsets import error_if_active, is_share_group, list_offsets
+from kwire_admin.operations.verbs.group_offsets import is_share_group, list_offsets
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
@@ -51,33 +51,15 @@ async def delete_offsets(
     missing += [str(partition) for partition in partitions if partition not in offsets]
     if missing:
         raise NotFound(f"group {group} has no committed offsets of {', '.join(missing)}")
-    described = (await run.admin.describe_groups([group]))[group]
-    if shared:
-        active = error_if_active(described)
-        checked = Outcomes(dict.fromkeys(topics, active))
-    else:
-        checked = Outcomes({str(partition): _error_if_subscribed(described, partition) for partition in partitions})
+    by_item = {str(partition): partition for partition in partitions}
 
-    async def send(accepted: list[str]) -> Outcomes:
+    async def delete(items: Sequence[str], *, validate_only: bool = False) -> Outcomes:
         if shared:
-            return await run.admin.delete_share_group_offsets(group, accepted)
-        return await run.admin.delete_group_offsets(
-            group, [partition for partition in partitions if str(partition) in accepted]
-        )
+            return await run.admin.delete_share_group_offsets(group, items, validate_only=validate_only)
+        named = [by_item[item] for item in items]
+        return await run.admin.delete_group_offsets(group, named, validate_only=validate_only)
 
     question = f"Delete the offsets of {group} for {', '.join(topics)}?"
     request = "DeleteShareGroupOffsetsRequest" if shared else "OffsetDeleteRequest"
-    outcomes = await carry_out(run, checked, question, request, send)
+    outcomes = await carry_out(run, topics if shared else by_item, question, request, delete)
     return changes(outcomes, "deleted", dry_run=run.dry_run)
-
-
-def _error_if_subscribed(group: GroupDescription | AdminError, partition: TopicPartition) -> AdminError | None:
-    """Return the error of deleting an offset: the members of a group must not be subscribed to the topic.
-
-    All partitions of a topic are assigned while members are subscribed to it.
-    """
-    if isinstance(group, AdminError):
-        return group
-    if any(partition.topic in (member.assignment or {}) for member in group.members):
-        return AdminError.of_kafka(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, str(partition))
-    return None

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import counted
-from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
+from kwire.client.admin import AdminError, CommittedOffset, Outcomes, TopicPartition
+from kwire.client.admin.group_checks import error_if_active
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Failed, Failure, Rows, operation
@@ -26,9 +27,43 @@ from kwire_admin.operations.offset_resets import (
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import check_command
-from kwire_admin.operations.verbs.group_offsets import alter_offsets, error_if_active, is_share_group, list_offsets
+from kwire_admin.operations.verbs.group_offsets import alter_offsets, is_share_group, list_offsets
 from kwire_admin.operations.verbs.positions import RESET, parse_position
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+
+Position = Annotated[
+    str | None,
+    Option(
+        "earliest, latest, current, an offset, or a time with its zone, such as 2026-11-22T08:00Z.",
+        "WHERE",
+        syntax=RESET,
+    ),
+]
+Shift = Annotated[
+    int | None,
+    Option(
+        "This number of messages from the committed offset on; negative to go back.",
+        "N",
+        minimum=-(2**63),
+        maximum=2**63 - 1,
+    ),
+]
+Duration = Annotated[
+    str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION", syntax=DURATION)
+]
+OffsetFile = Annotated[
+    Path | None, Option("To the offsets of a CSV file, such as an exported one.", "FILE", document=True)
+]
+Topics = Annotated[
+    list[str],
+    Option(
+        "Only this topic, or one partition as TOPIC:N [default: all with offsets].",
+        "TOPIC",
+        "topics",
+        syntax=PARTITIONS,
+    ),
+]
+ExportFile = Annotated[Path | None, Option("Export the new offsets to a CSV file, in a dry run as well.", "FILE")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,41 +110,12 @@ class OffsetChange:
 async def reset_offsets(
     run: Run,
     group: Annotated[str, Argument("Id of the group, which must not have active members.", "GROUP", "groups")],
-    to: Annotated[
-        str | None,
-        Option(
-            "earliest, latest, current, an offset, or a time with its zone, such as 2026-11-22T08:00Z.",
-            "WHERE",
-            syntax=RESET,
-        ),
-    ] = None,
-    shift_by: Annotated[
-        int | None,
-        Option(
-            "This number of messages from the committed offset on; negative to go back.",
-            "N",
-            minimum=-(2**63),
-            maximum=2**63 - 1,
-        ),
-    ] = None,
-    by_duration: Annotated[
-        str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION", syntax=DURATION)
-    ] = None,
-    from_file: Annotated[
-        Path | None, Option("To the offsets of a CSV file, such as an exported one.", "FILE", document=True)
-    ] = None,
-    topic: Annotated[
-        list[str],
-        Option(
-            "Only this topic, or one partition as TOPIC:N [default: all with offsets].",
-            "TOPIC",
-            "topics",
-            syntax=PARTITIONS,
-        ),
-    ] = [],
-    export: Annotated[
-        Path | None, Option("Export the new offsets to a CSV file, in a dry run as well.", "FILE")
-    ] = None,
+    to: Position = None,
+    shift_by: Shift = None,
+    by_duration: Duration = None,
+    from_file: OffsetFile = None,
+    topic: Topics = [],
+    export: ExportFile = None,
 ) -> Rows[OffsetChange]:
     """Reset the committed offsets of a group, or the start offsets of a share group.
 
@@ -121,30 +127,11 @@ async def reset_offsets(
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
-    # Brokers refuse offsets of active groups; a dry run must say so as well.
-    described = (await run.admin.describe_groups([group]))[group]
-    is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
-    if not is_new and (error := error_if_active(described)) is not None:
+    if (error := await _error_of_group(run, group)) is not None:
         return [Failure(group, error)]
-    partitions = [*target] if isinstance(target, dict) else await _partitions(run, before, topic)
-    if not partitions:
-        raise Conflict(f"group {group} has no committed offsets: name the topics with --topic")
-    rows: Rows[OffsetChange] = []
-    plan: dict[TopicPartition, PlannedOffset] = {}
-    for partition, planned in (await plan_offsets(run.admin, before, partitions, target)).items():
-        if isinstance(planned, AdminError):
-            rows.append(Failure(str(partition), planned))
-            continue
-        # A shift stops at the ends of the log; any other target outside of it is a mistake.
-        if not isinstance(target, OffsetShift):
-            _check_within_log(partition, planned)
-        plan[partition] = planned
+    plan, rows = await _plan(run, group, before, topic, target)
     if from_file is not None and rows and not run.dry_run:
         raise Failed(rows, f"{from_file} names partitions without an answer: {len(rows)}; nothing was changed")
-    beyond = [partition for partition, planned in plan.items() if planned.is_beyond]
-    if beyond:
-        others = f" and {counted(len(beyond) - 1, 'other partition')} have" if len(beyond) > 1 else " has"
-        run.warn(f"{beyond[0]}{others} no message at this time or later: the end of the log is meant.")
     if export is not None:
         run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
     forgets = set() if target is CommittedTarget.CURRENT else await _with_acknowledgements(run, group, before, plan)
@@ -153,20 +140,57 @@ async def reset_offsets(
         for partition, planned in plan.items()
         if planned.after != planned.before or partition in forgets
     }
-    errors: dict[str, AdminError] = {}
+    outcomes = Outcomes({})
     if changed and run.dry_run:
         is_shared = await is_share_group(run.admin, group)
         await check_command(run, "AlterShareGroupOffsetsRequest" if is_shared else "OffsetCommitRequest")
     if changed and not run.dry_run:
         run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
         run.confirm(f"Reset {counted(len(changed), 'offset')} of {group}?")
-        errors = (await alter_offsets(run.admin, group, changed)).errors
-    rows += [Failure(item, error) for item, error in errors.items()]
+        outcomes = await alter_offsets(run.admin, group, changed)
+    rows += [Failure(item, error) for item, error in outcomes.errors.items()]
     for partition, planned in plan.items():
-        if str(partition) not in errors:
+        if str(partition) not in outcomes.errors:
             done = "would be reset" if run.dry_run else "reset"
             rows.append(_change(group, partition, planned, done if partition in changed else "unchanged"))
     return rows
+
+
+async def _error_of_group(run: Run, group: str) -> AdminError | None:
+    """Return why brokers refuse offsets of a group: it is active, or hidden. They create one that does not exist."""
+    described = (await run.admin.describe_groups([group]))[group]
+    is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
+    return None if is_new else error_if_active(described)
+
+
+async def _plan(
+    run: Run, group: str, before: dict[TopicPartition, CommittedOffset], topics: list[str], target: ResetTarget
+) -> tuple[dict[TopicPartition, PlannedOffset], Rows[OffsetChange]]:
+    """Return the plan of each partition, and the failures of the others.
+
+    Raises:
+        Conflict: no partition is named, or a requested offset is outside of the log.
+    """
+    partitions = [*target] if isinstance(target, dict) else sorted(before)
+    if topics:
+        partitions = await partitions_of(run.admin, topics)
+    if not partitions:
+        raise Conflict(f"group {group} has no committed offsets: name the topics with --topic")
+    plan: dict[TopicPartition, PlannedOffset] = {}
+    rows: Rows[OffsetChange] = []
+    for partition, planned in (await plan_offsets(run.admin, before, partitions, target)).items():
+        if isinstance(planned, AdminError):
+            rows.append(Failure(str(partition), planned))
+            continue
+        # A shift stops at the ends of the log; any other target outside of it is a mistake.
+        if not isinstance(target, OffsetShift):
+            _check_within_log(partition, planned)
+        plan[partition] = planned
+    beyond = [partition for partition, planned in plan.items() if planned.is_beyond]
+    if beyond:
+        others = f" and {counted(len(beyond) - 1, 'other partition')} have" if len(beyond) > 1 else " has"
+        run.warn(f"{beyond[0]}{others} no message at this time or later: the end of the log is meant.")
+    return plan, rows
 
 
 async def _with_acknowledgements(
@@ -222,10 +246,3 @@ def _change(group: str, partition: TopicPartition, planned: PlannedOffset, statu
     before, after = planned.before, planned.after
     difference = None if before is None else after - before
     return OffsetChange(group, partition.topic, partition.partition, before, after, difference, status)
-
-
-async def _partitions(
-    run: Run, committed: dict[TopicPartition, CommittedOffset], topics: list[str]
-) -> list[TopicPartition]:
-    """Return the partitions that are named, or all that have a committed offset."""
-    return await partitions_of(run.admin, topics) if topics else sorted(committed)
