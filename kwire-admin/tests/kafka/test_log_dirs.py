@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
 import pytest
 
 from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
@@ -73,6 +74,20 @@ async def test_replica_moves_to_another_directory(two_directories: KafkaCluster,
         assert "broker 1 has no log directory /nosuch: it has " in wrong.err
         [missing] = moved_back.json("log-dirs", "move", "orders:7", "--broker", "1", "--to", target.path, code=1)
         assert missing["error"]["name"] == "UNKNOWN_TOPIC_OR_PARTITION"
+
+        producer = confluent_kafka.Producer({"bootstrap.servers": two_directories.bootstrap})
+        producer.produce("orders", bytes(900_000))
+        producer.flush(30)
+        moved_back.json("configs", "set", "broker/1", "replica.alter.log.dirs.io.max.bytes.per.second=1")
+        away = ("log-dirs", "move", "orders", "--broker", "1", "--to", target.path, "--wait", "0")
+        moving = row | {"before": before.path, "after": target.path, "status": "moving"}
+        assert moved_back.json(*away) == [moving]
+        counts = {row["path"]: row["moving"] for row in moved_back.json("log-dirs", "list")}
+        assert counts == {before.path: 0, target.path: 1}
+        stays = moving | {"after": before.path}
+        assert moved_back.json(*move, "--dry-run") == [stays | {"status": "would be cancelled"}]
+        assert moved_back.json(*move) == [stays | {"status": "cancelled"}]
+        assert moved_back.json(*move) == [stays | {"status": "unchanged"}]
 
         unknown = await admin.alter_replica_log_dirs(1, {ORDERS: "/nosuch", TopicPartition("orders", 7): before.path})
         assert unknown.errors["orders-0"].name == "LOG_DIR_NOT_FOUND"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.client.admin import AdminClient
+from kwire.client.admin import AdminClient, NewTopic
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.local.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
@@ -24,6 +24,7 @@ from tests.operations.verbs.dry_runs import (
     check_case,
     generated_cases,
 )
+from tests.operations.verbs.pairs import check_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,3 +282,14 @@ async def test_dry_run_says_what_the_real_run_does(cluster: LocalCluster, tmp_pa
             await check_case(admin, case, values)
         for case in LAST:
             assert not (await check_case(admin, case, values)).is_refused, case
+
+
+async def test_what_does_not_exist_is_neither_set_nor_unset(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # has the runs of reassignments
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        (await admin.create_topics({"paired": NewTopic(partitions=1, replication_factor=1)})).raise_first()
+        await admin.wait_until_created(["paired"])
+        await check_pairs(admin, "paired")
+        (await admin.delete_topics(["paired"])).raise_first()

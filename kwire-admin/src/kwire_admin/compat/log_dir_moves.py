@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.client.admin import AdminClient
+    from kwire.client.admin.log_dirs import ReplicaDirs
     from kwire_admin.compat.script import ScriptRun
 
 __all__ = ["ANY", "LogDirReplica", "active_moves", "print_states", "start_moves"]
@@ -82,23 +83,17 @@ async def _start(admin: AdminClient, pending: Mapping[LogDirReplica, str]) -> li
     return started
 
 
-class _Place(NamedTuple):
-    """The log directories of a replica: where it is, and where it moves to."""
+async def _places(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, ReplicaDirs]:
+    from kwire.client.admin import TopicPartition
+    from kwire.client.admin.log_dirs import ReplicaDirs
 
-    current: str | None = None
-    future: str | None = None
-
-
-async def _places(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, _Place]:
     live = {broker.id for broker in (await admin.describe_cluster()).brokers}
-    brokers = sorted({replica.broker for replica in paths} & live)
-    places: dict[LogDirReplica, _Place] = {}
-    for log_dir in await admin.describe_log_dirs(brokers) if brokers else ():
-        for entry in log_dir.replicas:
-            replica = LogDirReplica(log_dir.broker, entry.topic, entry.partition)
-            place = places.get(replica, _Place())
-            places[replica] = place._replace(**{"future" if entry.is_future else "current": log_dir.path})
-    return {replica: places.get(replica, _Place()) for replica in paths}
+    places = dict.fromkeys(paths, ReplicaDirs())
+    for broker in sorted({replica.broker for replica in paths} & live):
+        partitions = [TopicPartition(*replica[1:]) for replica in paths if replica.broker == broker]
+        for partition, dirs in (await admin.describe_replica_log_dirs(broker, partitions)).items():
+            places[LogDirReplica(broker, *partition)] = dirs
+    return places
 
 
 async def active_moves(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, str]:
@@ -115,7 +110,7 @@ async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[LogDir
     return any(place.future is not None for place in places.values())
 
 
-def _state(replica: LogDirReplica, place: _Place, target: str) -> str:
+def _state(replica: LogDirReplica, place: ReplicaDirs, target: str) -> str:
     partition = f"Partition {replica.topic}-{replica.partition}"
     if place.current is None:
         lost = "There is likely an offline log directory on the broker."

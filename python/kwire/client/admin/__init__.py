@@ -61,7 +61,7 @@ _MODULES = {
         "TopicPartition",
     ),
     "kwire.client.admin.hanging_transactions": ("HangingTransaction",),
-    "kwire.client.admin.log_dirs": ("LogDir", "ReplicaSize"),
+    "kwire.client.admin.log_dirs": ("LogDir", "ReplicaDirs", "ReplicaSize"),
     "kwire.client.admin.quorum": ("QuorumDescription", "QuorumReplica", "RegisteredBroker"),
     "kwire.client.admin.quotas": ("ClientQuotaEntity", "EntityName", "SpecialName"),
     "kwire.client.admin.scram_values": (

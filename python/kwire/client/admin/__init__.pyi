@@ -41,6 +41,7 @@ from kwire.client.admin.group_values import PartitionOffset as PartitionOffset
 from kwire.client.admin.group_values import TopicPartition as TopicPartition
 from kwire.client.admin.hanging_transactions import HangingTransaction as HangingTransaction
 from kwire.client.admin.log_dirs import LogDir as LogDir
+from kwire.client.admin.log_dirs import ReplicaDirs as ReplicaDirs
 from kwire.client.admin.log_dirs import ReplicaSize as ReplicaSize
 from kwire.client.admin.quorum import QuorumDescription as QuorumDescription
 from kwire.client.admin.quorum import QuorumReplica as QuorumReplica

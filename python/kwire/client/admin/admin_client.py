@@ -230,6 +230,7 @@ class AdminClient(AdminSession):
     # Cluster and brokers
 
     describe_log_dirs = log_dirs.describe_log_dirs
+    describe_replica_log_dirs = log_dirs.describe_replica_log_dirs
     alter_replica_log_dirs = log_dirs.alter_replica_log_dirs
     wait_for_log_dirs = log_dirs.wait_for_log_dirs
     describe_api_versions = features.describe_api_versions

@@ -62,6 +62,7 @@ class BlockingAdminClient(BlockingSession):
     renew_delegation_token = blocking(AdminClient.renew_delegation_token)
     expire_delegation_token = blocking(AdminClient.expire_delegation_token)
     describe_log_dirs = blocking(AdminClient.describe_log_dirs)
+    describe_replica_log_dirs = blocking(AdminClient.describe_replica_log_dirs)
     alter_replica_log_dirs = blocking(AdminClient.alter_replica_log_dirs)
     wait_for_log_dirs = blocking(AdminClient.wait_for_log_dirs)
     describe_api_versions = blocking(AdminClient.describe_api_versions)

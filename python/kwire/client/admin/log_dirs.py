@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
+from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import by_topic
+from kwire.client.admin.topics import describe_topics
+from kwire.client.admin.values import Outcomes, TopicDescription
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
-    from kwire.client.admin.values import Outcomes
 
 
 class ReplicaSize(NamedTuple):
@@ -42,6 +44,18 @@ class ReplicaSize(NamedTuple):
     size: int
     lag: int
     is_future: bool
+
+
+class ReplicaDirs(NamedTuple):
+    """The log directories of a replica.
+
+    Attributes:
+        current: the directory of its log; None if the broker has no log of the partition in a directory that works.
+        future: the directory that it is moving to; None if it is not moving.
+    """
+
+    current: str | None = None
+    future: str | None = None
 
 
 class LogDir(NamedTuple):
@@ -100,20 +114,47 @@ async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) ->
     return log_dirs
 
 
-async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
+async def describe_replica_log_dirs(
+    admin: AdminSession, broker_id: int, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, ReplicaDirs]:
+    """Return the log directories of replicas of a broker, and where they are moving.
+
+    Raises:
+        AdminError: the broker refused the request.
+        BrokerNotFound: no live broker has this id.
+    """
+    from kwire.client.admin.group_values import TopicPartition
+
+    dirs = dict.fromkeys(partitions, ReplicaDirs())
+    for log_dir in await describe_log_dirs(admin, [broker_id]):
+        for replica in log_dir.replicas:
+            partition = TopicPartition(replica.topic, replica.partition)
+            if partition in dirs:
+                role = "future" if replica.is_future else "current"
+                dirs[partition] = dirs[partition]._replace(**{role: log_dir.path})
+    return dirs
+
+
+async def alter_replica_log_dirs(
+    admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str], *, validate_only: bool = False
+) -> Outcomes:
     """Move replicas of a broker to other log directories of it (KIP-113). Success means that a move has started.
 
-    `describe_log_dirs` lists a replica that is moving with `is_future` in its new directory. The command is
-    repeated: it has the same effect again. The outcomes are by partition, such as `orders-3`. Errors: 3 unknown
-    partition; 9 the broker has no such replica, and will create it in this directory; 57 unknown directory.
+    `describe_replica_log_dirs` says where a replica is moving; a move to its present directory cancels that. The
+    command is repeated: it has the same effect again. The outcomes are by partition, such as `orders-3`. Errors: 3
+    unknown partition; 9 the broker has no such replica, and will create it in this directory; 57 unknown directory.
 
     Args:
         broker_id: the id of the broker.
         paths: the new directory of each partition, as `describe_log_dirs` reports its path.
+        validate_only: check the partitions, and move nothing. `unchanged` then has the replicas that are in the
+            directory already and do not move. Brokers cannot do so, so the client does.
 
     Raises:
         BrokerNotFound: no live broker has this id.
     """
+    if validate_only:
+        return await _check_moves(admin, broker_id, paths)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_replica_log_dirs import (
         AlterReplicaLogDir,
@@ -145,6 +186,23 @@ async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Map
     return answer.outcomes(results, map(str, paths))
 
 
+async def _check_moves(admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
+    """Return the errors that moves would have, and the replicas that are where they are to be."""
+    topics = await describe_topics(admin, {partition.topic for partition in paths}) if paths else {}
+    known = {path.path for path in await describe_log_dirs(admin, [broker_id])}
+    dirs = await describe_replica_log_dirs(admin, broker_id, paths)
+    outcomes: dict[str, AdminError | None] = {}
+    for partition, path in paths.items():
+        item, topic = str(partition), topics[partition.topic]
+        if not isinstance(topic, TopicDescription):
+            outcomes[item] = topic
+        elif partition.partition not in {existing.partition for existing in topic.partitions}:
+            outcomes[item] = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, item)
+        else:
+            outcomes[item] = None if path in known else AdminError.of_kafka(ErrorCode.LOG_DIR_NOT_FOUND, item)
+    return Outcomes(outcomes, unchanged=(str(of) for of, path in paths.items() if dirs[of] == ReplicaDirs(path)))
+
+
 async def wait_for_log_dirs(
     admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str], *, timeout: float = 30.0
 ) -> set[TopicPartition]:
@@ -160,18 +218,11 @@ async def wait_for_log_dirs(
     Raises:
         BrokerNotFound: no live broker has this id.
     """
-    from kwire.client.admin.group_values import TopicPartition
-
     deadline = admin.router.metadata.clock() + timeout
     pause = FIRST_PAUSE
     while True:
-        arrived = {
-            partition
-            for log_dir in await describe_log_dirs(admin, [broker_id])
-            for replica in log_dir.replicas
-            if not replica.is_future
-            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == log_dir.path
-        }
+        dirs = await describe_replica_log_dirs(admin, broker_id, paths)
+        arrived = {partition for partition, path in paths.items() if dirs[partition].current == path}
         if len(arrived) == len(paths) or admin.router.metadata.clock() >= deadline:
             return arrived
         pause = await back_off(pause)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire.client.admin import LogDir, ReplicaSize
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
+
+Subject: TypeAlias = tuple[int | None, str | None, str | None]
+"""The broker, the path, and the topic of a line."""
 
 
 class Grouping(StrEnum):
@@ -30,6 +35,7 @@ class Usage:
         path: the log directory; None for a topic or a broker.
         name: the topic; None for a directory or a broker.
         replicas: the number of replicas.
+        moving: the number of them that are moving here from another directory of the broker.
         size: the bytes of their logs.
         usable: the bytes that are left; None for a topic, or if the broker does not report them.
         total: the bytes of the volumes; None for a topic, or if the broker does not report them.
@@ -39,6 +45,7 @@ class Usage:
     path: str | None
     name: str | None
     replicas: int
+    moving: int
     size: int = field(metadata=column(unit="bytes"))
     usable: int | None = field(metadata=column(unit="bytes"))
     total: int | None = field(metadata=column(unit="bytes"))
@@ -59,26 +66,31 @@ async def list_(
     rows: Rows[Usage] = [
         Failure(f"broker {log_dir.broker} {log_dir.path}", log_dir.error) for log_dir in dirs if log_dir.error
     ]
-    usages: list[Usage] = []
-    if by is Grouping.TOPIC:
-        sizes: Counter[str] = Counter()
-        counts: Counter[str] = Counter()
-        for replica in (replica for log_dir in dirs for replica in log_dir.replicas):
-            sizes[replica.topic] += replica.size
-            counts[replica.topic] += 1
-        usages = [Usage(None, None, name, counts[name], size, None, None) for name, size in sizes.items()]
-    elif by is Grouping.BROKER:
-        for id in sorted({log_dir.broker for log_dir in dirs}):
-            own = [log_dir for log_dir in dirs if log_dir.broker == id]
-            replicas = [replica for log_dir in own for replica in log_dir.replicas]
-            usable = [log_dir.usable for log_dir in own if log_dir.usable is not None]
-            total = [log_dir.total for log_dir in own if log_dir.total is not None]
-            size = sum(replica.size for replica in replicas)
-            usages.append(Usage(id, None, None, len(replicas), size, sum(usable) or None, sum(total) or None))
-    else:
-        for log_dir in dirs:
-            size = sum(replica.size for replica in log_dir.replicas)
-            usages.append(
-                Usage(log_dir.broker, log_dir.path, None, len(log_dir.replicas), size, log_dir.usable, log_dir.total)
-            )
+    dirs_by_subject: dict[Subject, list[LogDir]] = defaultdict(list)
+    replicas_by_subject: dict[Subject, list[ReplicaSize]] = defaultdict(list)
+    for log_dir in dirs:
+        if by is Grouping.TOPIC:
+            for replica in log_dir.replicas:
+                replicas_by_subject[None, None, replica.topic].append(replica)
+        else:
+            subject = (log_dir.broker, log_dir.path if by is Grouping.DIR else None, None)
+            dirs_by_subject[subject].append(log_dir)
+            replicas_by_subject[subject] += log_dir.replicas
+    usages = (
+        Usage(
+            *subject,
+            len(replicas),
+            sum(replica.is_future for replica in replicas),
+            sum(replica.size for replica in replicas),
+            _sum_of_known(log_dir.usable for log_dir in dirs_by_subject[subject]),
+            _sum_of_known(log_dir.total for log_dir in dirs_by_subject[subject]),
+        )
+        for subject, replicas in replicas_by_subject.items()
+    )
     return rows + sorted(usages, key=lambda usage: -usage.size)
+
+
+def _sum_of_known(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum; None if no size is known. A directory that is not available has none."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known else None
