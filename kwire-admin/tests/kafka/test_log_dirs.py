@@ -76,7 +76,8 @@ async def test_replica_moves_to_another_directory(two_directories: KafkaCluster,
         assert missing["error"]["name"] == "UNKNOWN_TOPIC_OR_PARTITION"
 
         producer = confluent_kafka.Producer({"bootstrap.servers": two_directories.bootstrap})
-        producer.produce("orders", bytes(900_000))
+        for _ in range(5):  # more than the first fetch of a broker, which no quota delays
+            producer.produce("orders", bytes(900_000))
         producer.flush(30)
         moved_back.json("configs", "set", "broker/1", "replica.alter.log.dirs.io.max.bytes.per.second=1")
         away = ("log-dirs", "move", "orders", "--broker", "1", "--to", target.path, "--wait", "0")

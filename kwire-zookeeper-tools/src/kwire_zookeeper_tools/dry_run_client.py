@@ -41,6 +41,7 @@ READING = (
     "active_",
     "registered_",
     "recorded_",
+    "plan_",
 )
 """Beginnings of the names of operations that change nothing."""
 ATTRIBUTES = frozenset({"backend", "close", "commands", "dialect", "open_another"})

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin.config_plans import RATES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EVERY_REPLICA", "RATES", "REPLICAS", "ThrottledReplicas", "throttled_brokers", "throttled_replicas"]
 
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""Configs of a broker, in bytes a second: for leaders, which send, and followers, which receive."""
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 """Configs of a topic: throttled replicas on the sending and the receiving side."""
 EVERY_REPLICA = "*"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -26,20 +26,15 @@ def value(text: str, source: ConfigSource) -> ConfigValue:
     return ConfigValue(text, source, is_sensitive=False, is_read_only=False)
 
 
-class Configured(AdminClient):
-    """A client whose cluster has these configs; the fake cluster has no DescribeConfigs for brokers."""
+class Configs(NamedTuple):
+    """The configs of a cluster; the fake cluster has no DescribeConfigs for brokers."""
 
     configs: Mapping[ConfigResource, Mapping[str, ConfigValue] | AdminError]
 
-    async def describe_configs(  # type: ignore[override]  # without the arguments that no test needs
-        self, resources: Iterable[ConfigResource]
-    ) -> dict[ConfigResource, Any]:
+    async def describe(self, resources: Iterable[ConfigResource], **_: bool) -> dict[ConfigResource, Any]:
         return {resource: self.configs[resource] for resource in resources}
 
-    async def alter_configs(
-        self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool = False
-    ) -> Outcomes:
-        del validate_only
+    async def alter(self, changes: Mapping[ConfigResource, ConfigChange], **_: bool) -> Outcomes:
         return Outcomes({str(resource): None for resource in changes})
 
 
@@ -49,8 +44,8 @@ async def changed(
     change: ConfigChange,
 ) -> ConfigsChanged:
     with FakeCluster(brokers=2) as cluster:
-        async with await Configured.open(cluster.bootstrap) as admin:
-            admin.configs = configs
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            vars(admin.backend)["configs"] = Configs(configs)
             [row] = await change_configs(Run(admin, dry_run=True), resource, change, "changed")
     assert isinstance(row, ConfigsChanged)
     return row

@@ -27,7 +27,8 @@ from kwire_zookeeper_tools.with_zookeeper.entity_configs import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient, ConfigResource
+    from kwire.client.admin import AdminClient, ConfigChange
+    from kwire.client.admin.config_plans import ConfigPlan
     from kwire_admin.compat.script import ScriptRun
 
 TYPES = ("topics", "clients", "users", "brokers")
@@ -98,10 +99,9 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
         else:
             type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
             resource = ConfigResource(type, entity.name or "")
-            if entity.type == "brokers":
-                await _check_known(admin, resource, added)
-            await _check_deleted(run, admin, resource, deleted)
-            (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
+            change = ConfigChange(set=added, delete=deleted)
+            _check_names(run, admin, await admin.plan_config_change(resource, change), change)
+            (await admin.alter_configs({resource: change})).raise_first()
     except AdminError as error:
         text = error.text
         if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -123,37 +123,28 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
         run.print(f"Completed Updating config for entity: {_shown({entity.type: entity.name for entity in entities})}.")
 
 
-async def _check_known(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> None:
-    """Raise ScriptFailed for a config that brokers of Kafka do not have, which they would store without effect."""
-    from kwire_admin.operations.verbs.config_changes import reported_configs, unknown_config
+def _check_names(run: ScriptRun, admin: AdminClient, plan: ConfigPlan, change: ConfigChange) -> None:
+    """Raise ScriptFailed for a config that brokers do not have, or that is to be deleted and is not set.
 
-    if admin.dialect == "kip4":
-        return  # nodes refuse it themselves
-    reported = await reported_configs(admin, resource)
-    for name in names:
-        if unknown_config(name, reported):
-            raise ScriptFailed(f"Error while executing config command {unknown_dynamic(name)}", on_stdout=True)
-
-
-async def _check_deleted(run: ScriptRun, admin: AdminClient, resource: ConfigResource, names: list[str]) -> None:
-    """Raise ScriptFailed for a config that the resource does not have.
-
-    Kafka 0.10 refuses a config that is not set; 0.9 accepted any name, also a misspelt one.
+    Kafka 0.10 refuses a config that is not set; 0.9 accepted any name, also a misspelt one. Brokers store a config that
+    they do not have without effect; nodes of kwire refuse it themselves.
     """
-    from kwire.client.admin import AdminError
+    from kwire.client.admin import ConfigResourceType
     from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
 
-    described = (await admin.describe_configs([resource]))[resource] if names else {}
-    if isinstance(described, AdminError):
+    if plan.error is not None:
         return  # the change itself has a better error
+    sentence = None
     if run.is_before("0.10.0.0"):
-        unknown = [name for name in names if name not in described and name not in TOPIC_SETTINGS]
-        if unknown:
-            raise ScriptFailed(f"Error while executing topic command {unknown_config(run, unknown[0])}", on_stdout=True)
-        return
-    unset = [name for name in names if name not in described or described[name].source not in DYNAMIC]
-    if unset:
-        raise ScriptFailed(f"Error while executing config command Invalid config(s): {','.join(unset)}", on_stdout=True)
+        unknown = (name for name in change.delete if name not in plan.present and name not in TOPIC_SETTINGS)
+        sentence = next((f"topic command {unknown_config(run, name)}" for name in unknown), None)
+    elif plan.unset:
+        sentence = f"config command Invalid config(s): {','.join(plan.unset)}"
+    if plan.resource.type is ConfigResourceType.BROKER and admin.dialect == "kafka":
+        of_broker = (f"config command {unknown_dynamic(name)}" for name in change.set if not plan.knows(name))
+        sentence = next(of_broker, sentence)
+    if sentence is not None:
+        raise ScriptFailed(f"Error while executing {sentence}", on_stdout=True)
 
 
 def _shown(names: Mapping[str, str | None]) -> str:

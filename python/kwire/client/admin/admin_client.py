@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import (
         acls,
+        config_plans,
         configs,
         features,
         group_lags,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 else:
     # A client imports an operation when it is called for the first time: most programs call few of them.
     acls = LateModule("kwire.client.admin.acls")
+    config_plans = LateModule("kwire.client.admin.config_plans")
     configs = LateModule("kwire.client.admin.configs")
     features = LateModule("kwire.client.admin.features")
     group_lags = LateModule("kwire.client.admin.group_lags")
@@ -205,6 +207,7 @@ class AdminClient(AdminSession):
     # Configs and quotas
 
     describe_configs = configs.describe_configs
+    plan_config_change = config_plans.plan_config_change
     alter_configs = configs.alter_configs
     export_configs = configs.export_configs
     recorded_config_changes = configs.recorded_config_changes

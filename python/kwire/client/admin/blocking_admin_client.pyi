@@ -43,6 +43,7 @@ class BlockingAdminClient(BlockingSession):
     find_hanging_transactions = blocking(AdminClient.find_hanging_transactions)
     abort_transaction = blocking(AdminClient.abort_transaction)
     describe_configs = blocking(AdminClient.describe_configs)
+    plan_config_change = blocking(AdminClient.plan_config_change)
     alter_configs = blocking(AdminClient.alter_configs)
     export_configs = blocking(AdminClient.export_configs)
     recorded_config_changes = blocking(AdminClient.recorded_config_changes)

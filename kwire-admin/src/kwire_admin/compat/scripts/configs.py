@@ -163,6 +163,7 @@ def paired_names(values: OptionValues) -> list[str | None]:
 
 async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     from kwire.client.admin import AdminError
+    from kwire.client.admin.config_values import stored_source
 
     every = "all" in run.values
     if not every and entity.name and not run.is_before(NEWEST) and not await _exists(admin, entity.type, entity.name):
@@ -179,7 +180,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
         if isinstance(configs, AdminError):
             raise configs
         for key, config in sorted(configs.items()):
-            if every or config.source == _dynamic_source(entity.type, name):
+            if every or config.source is stored_source(resource):
                 run.print(f"  {_described(key, config)}")
 
 
@@ -226,10 +227,6 @@ def _text(value: str | None) -> str:
     return "null" if value is None else value
 
 
-def _dynamic_source(type: str, name: str) -> int:
-    return {"topics": 1, "brokers": 2 if name else 3, "broker-loggers": 6, "client-metrics": 7, "groups": 8}[type]
-
-
 def _singular(type: str) -> str:
     return type if type == "client-metrics" else type.removesuffix("s")
 
@@ -248,20 +245,19 @@ def _resource(type: str, name: str) -> ConfigResource:
 
 
 async def _alter(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
-    from kwire.client.admin import AdminError, ConfigChange
+    from kwire.client.admin import ConfigChange
 
     values, name = run.values, entity.name or ""
     added, deleted = added_configs(run), deleted_configs(values)
     resource = _resource(entity.type, name)
+    change = ConfigChange(set=added, delete=deleted)
     if deleted and (run.is_before(NEWEST) or entity.type in ("brokers", "broker-loggers")):
-        configs = (await admin.describe_configs([resource]))[resource]
-        if isinstance(configs, AdminError):
-            raise configs
-        present = {key for key, config in configs.items() if config.source == _dynamic_source(entity.type, name)}
-        invalid = [key for key in deleted if key not in present]
-        if invalid:
-            raise ScriptFailed(f"Invalid config(s): {','.join(invalid)}")
-    (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
+        plan = await admin.plan_config_change(resource, change)
+        if plan.error is not None:
+            raise plan.error
+        if plan.unset:
+            raise ScriptFailed(f"Invalid config(s): {','.join(plan.unset)}")
+    (await admin.alter_configs({resource: change})).raise_first()
     _print_updated(run, entity)
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from kwire.client.admin import ConfigChange
 from kwire_admin.operations.cluster_document.differences import FACTOR, SIZE
 from kwire_admin.operations.cluster_document.state import Section
 from kwire_admin.operations.cluster_document.steps import by_subject, steps
-from kwire_admin.operations.verbs.config_changes import reported_configs, unknown_config
+from kwire_admin.operations.verbs.config_changes import unknown_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +70,16 @@ async def _refused_broker_configs(
         if resource.broker_id is not None and resource.broker_id not in live:
             refused |= dict.fromkeys(changes, "no live broker has this id")
             continue
-        reported = await reported_configs(admin, resource)
+        plan = await admin.plan_config_change(resource, ConfigChange())
+        if plan.error is not None:
+            raise plan.error
         for change in changes:
-            reason = unknown_config(change.name, reported)
+            reason = unknown_config(change.name, plan)
             if (
                 reason is None
                 and change.new is not None
-                and change.name in reported
-                and reported[change.name].is_sensitive
+                and change.name in plan.present
+                and plan.present[change.name].is_sensitive
             ):
                 reason = "a secret, which has no place in a file: set it with `kafka configs set --from-file`"
             if reason is not None:

@@ -11,7 +11,7 @@ from kwire._util.properties import parse_properties
 from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, decode_text
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource, ShadowedConfig
-from kwire.client.admin.config_values import stored_source
+from kwire.client.admin.config_plans import ConfigPlan
 from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -19,23 +19,16 @@ from kwire_admin.operations.config_journal import HIDDEN, JournaledChange, journ
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.parameters import InvalidArgument, NotFound
 from kwire_admin.operations.verbs.resources import name_resource
-from kwire_admin.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from kwire.client.admin import AdminClient, ConfigChange, ConfigValue, Outcomes
+    from kwire.client.admin import AdminClient, ConfigChange, Outcomes
     from kwire_admin.operations.declaration import Rows
     from kwire_admin.operations.run import Run
 
-__all__ = ["ConfigsChanged", "change_configs", "read_configs", "reported_configs", "unknown_config", "unknown_deletion"]
-
-LISTENER_PREFIX = "listener.name."
-"""The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
-UNREPORTED = frozenset({*RATES, "replica.alter.log.dirs.io.max.bytes.per.second"})
-"""Configs that brokers report only while they are set: the replication quotas (DynamicConfig in Kafka, KIP-73)."""
-
+__all__ = ["ConfigsChanged", "change_configs", "read_configs", "unknown_config", "unknown_deletion"]
 
 REFUSALS = frozenset(
     {
@@ -99,19 +92,25 @@ async def change_configs(
         NotFound: a broker does not report a name.
     """
     names = (*change.set, *change.append, *change.subtract, *change.delete)
+    if run.admin.dialect == "kip4" and resource.type is not ConfigResourceType.TOPIC:
+        plan = ConfigPlan(resource, {}, ())  # nodes check names themselves
+    else:
+        plan = await run.admin.plan_config_change(resource, change)
     if resource.type is ConfigResourceType.BROKER and run.admin.dialect == "kafka" and not force:
-        reported = await reported_configs(run.admin, resource)
+        if plan.error is not None:
+            raise plan.error
         for name in names:
-            if reason := unknown_config(name, reported):
+            if reason := unknown_config(name, plan):
                 raise NotFound(reason)
-    elif reason := await unknown_deletion(run.admin, resource, change.delete):
+    elif reason := unknown_deletion(run.admin, plan, change.delete):
         raise NotFound(reason)
     shadowed_by = await _shadowed_by(run.admin, resource, names)
-    is_effective = len(names) > len(change.delete) or await _is_any_set(run.admin, resource, change.delete)
+    # A broker reports what was set for brokers a moment ago with a delay, so only topics are believed.
+    is_effective = resource.type is not ConfigResourceType.TOPIC or len(names) > len(plan.unset)
     if run.dry_run or run.admin.dialect == "kip4":  # nodes have an audit of their own
         outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
     else:
-        outcomes = await _alter_with_journal(run, resource, change)
+        outcomes = await _alter_with_journal(run, plan, change)
     status = f"would be {done}" if run.dry_run else done
     if not is_effective:
         status = "unchanged: not set"
@@ -121,23 +120,6 @@ async def change_configs(
         else ConfigsChanged(item, status, outcomes.attempts, shadowed_by or outcomes.shadowed)
         for item, error in outcomes.items()
     ]
-
-
-async def _is_any_set(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> bool:
-    """Return whether a resource itself has one of the configs; True if that is not known.
-
-    A broker reports what was set for brokers a moment ago with a delay, so only topics are asked.
-    """
-    if resource.type is not ConfigResourceType.TOPIC:
-        return True
-    try:
-        configs = (await admin.describe_configs([resource])).get(resource)
-    except AdminError:
-        return True
-    if configs is None or isinstance(configs, AdminError):
-        return True
-    source = stored_source(resource)
-    return any(name in configs and configs[name].source is source for name in names)
 
 
 async def _shadowed_by(
@@ -166,41 +148,42 @@ async def _shadowed_by(
     return tuple(shadowed for of_broker in await gather(*map(ask, brokers)) for shadowed in of_broker)
 
 
-async def unknown_deletion(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> str | None:
+def unknown_deletion(admin: AdminClient, plan: ConfigPlan, names: Iterable[str]) -> str | None:
     """Return why configs cannot be deleted, or None: a broker accepts the deletion of any name, also of a misspelt one.
 
     Nodes of kwire check names themselves. A user who cannot see the configs may delete them all the same.
+
+    Raises:
+        AdminError: the configs of a broker cannot be described.
     """
-    names = tuple(names)
-    if not names or admin.dialect == "kip4" or resource.type is ConfigResourceType.CLIENT_METRICS:
+    if admin.dialect == "kip4" or plan.resource.type is ConfigResourceType.CLIENT_METRICS:
         return None
-    try:
-        reported = await reported_configs(admin, resource)
-    except AdminError as error:
-        if error.code in REFUSALS or resource.type is not ConfigResourceType.BROKER:
+    if plan.error is not None:
+        if plan.error.code in REFUSALS or plan.resource.type is not ConfigResourceType.BROKER:
             return None  # of a topic that does not exist, the change itself has a better error
-        raise
-    for name in names:
-        if unknown_config(name, reported):
-            suggested = similar(name, tuple(reported))
-            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            return f"{name_resource(resource)} has no config {name!r}{hint}"
-    return None
+        raise plan.error
+    unknown = next((name for name in names if not plan.knows(name)), None)
+    if unknown is None:
+        return None
+    return f"{name_resource(plan.resource)} has no config {unknown!r}{_hint(unknown, plan)}"
 
 
-async def _alter_with_journal(run: Run, resource: ConfigResource, change: ConfigChange) -> Outcomes:
+def _hint(name: str, plan: ConfigPlan) -> str:
+    """Return similar names of configs as the end of a sentence; empty without any."""
+    suggested = similar(name, tuple(plan.present))
+    return f": did you mean {' or '.join(suggested)}?" if suggested else ""
+
+
+async def _alter_with_journal(run: Run, plan: ConfigPlan, change: ConfigChange) -> Outcomes:
     """Change configs of Kafka, with an entry in the journal of this machine."""
-    described = (await run.admin.describe_configs([resource]))[resource]
-    reported = {} if isinstance(described, AdminError) else described
-    source = stored_source(resource)
+    resource = plan.resource
     appended = {name: f"+{value}" for name, value in change.append.items()}
     subtracted = {name: f"-{value}" for name, value in change.subtract.items()}
     values: dict[str, str | None] = {**dict.fromkeys(change.delete), **change.set, **appended, **subtracted}
     changes = []
     for name, value in values.items():
-        config = reported.get(name)
+        config, old = plan.present.get(name), plan.own(name)
         is_secret = is_secret_config(name) or (config is not None and config.is_sensitive)
-        old = None if config is None or config.source is not source else config.value or ""
         hidden = (None if shown is None or not is_secret else HIDDEN for shown in (old, value))
         shown_old, shown_new = (hide or shown for hide, shown in zip(hidden, (old, value), strict=True))
         changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
@@ -210,36 +193,15 @@ async def _alter_with_journal(run: Run, resource: ConfigResource, change: Config
     return outcomes
 
 
-async def reported_configs(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigValue]:
-    """Return the configs of a resource by name; of the default of all brokers, also the configs of a live broker.
-
-    Raises:
-        AdminError: the configs cannot be described.
-    """
-    asked = resource
-    if resource == ConfigResource(ConfigResourceType.BROKER, ""):
-        [first, *_] = (await admin.describe_cluster()).brokers
-        asked = ConfigResource(ConfigResourceType.BROKER, str(first.id))
-    reported: dict[str, ConfigValue] = {}
-    for configs in (await admin.describe_configs([asked, resource])).values():
-        if isinstance(configs, AdminError):
-            raise configs
-        reported |= configs
-    return reported
-
-
-def unknown_config(name: str, reported: Mapping[str, ConfigValue]) -> str | None:
+def unknown_config(name: str, plan: ConfigPlan) -> str | None:
     """Return why brokers should not get a config, or None.
 
     A broker stores any name, and one that nothing reads has no effect. The names of all other resources are checked by
     the brokers.
     """
-    of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{setting}") for setting in reported)
-    if name in reported or of_listener or name in UNREPORTED:
+    if plan.knows(name):
         return None
-    suggested = similar(name, tuple(reported))
-    hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
     return (
         f"brokers report no config {name!r}, and would store it without effect unless a plugin reads it; "
-        f"`configs set --force` does so{hint}"
+        f"`configs set --force` does so{_hint(name, plan)}"
     )

@@ -31,9 +31,9 @@ async def delete(
     if missing := [key for key in keys if key not in existing]:
         present = f"it has {', '.join(existing)}" if existing else "it has none"
         raise NotFound(f"{entity} has no quota {missing[0]}: {present}")
+    if not existing:
+        raise NotFound(f"{entity} has no quotas")
     values: dict[str, float | None] = dict.fromkeys(keys or existing)
-    if not values:
-        return []
     if not run.dry_run:
         run.confirm(f"Delete {', '.join(f'{key}={existing[key]:.17g}' for key in values)} of {entity}?")
     outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)

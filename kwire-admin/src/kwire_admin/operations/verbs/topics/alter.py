@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire._util.readable import counted
-from kwire.client.admin import ConfigResource, ConfigResourceType, TopicChange, TopicDescription
+from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType, TopicChange, TopicDescription
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import (
@@ -54,8 +54,10 @@ async def alter(
         set_configs=parse_configs(config),
         delete_configs=delete_config,
     )
-    for name in names:
-        if reason := await unknown_deletion(run.admin, ConfigResource(ConfigResourceType.TOPIC, name), delete_config):
+    for name in names if delete_config else ():
+        resource = ConfigResource(ConfigResourceType.TOPIC, name)
+        plan = await run.admin.plan_config_change(resource, ConfigChange(delete=delete_config))
+        if reason := unknown_deletion(run.admin, plan, delete_config):
             raise NotFound(reason)
     unchanged = (
         []
