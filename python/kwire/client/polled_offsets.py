@@ -71,16 +71,15 @@ def log_offsets(
     requested = []
     of_index: dict[int, ListOffsetsPartition] = {}  # equal in all topics: 40,000 partitions took 4 MB a request
     for topic in metadata.topics:
-        if topic.name in topics:
-            led = sorted(
-                [partition.partition_index for partition in topic.partitions if partition.leader_id == broker_id]
-            )
-            if led:
-                for index in led:
-                    if index not in of_index:
-                        of_index[index] = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
-                partitions = tuple([of_index[index] for index in led])
-                requested.append(ListOffsetsTopic(name=topic.name, partitions=partitions))
+        if topic.name not in topics:
+            continue
+        led = sorted([partition.partition_index for partition in topic.partitions if partition.leader_id == broker_id])
+        for index in led:
+            if index not in of_index:
+                of_index[index] = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        if led:
+            partitions = tuple([of_index[index] for index in led])
+            requested.append(ListOffsetsTopic(name=topic.name, partitions=partitions))
     if not requested:
         return None
     requested.sort(key=lambda topic: topic.name)

@@ -63,15 +63,14 @@ def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
 
 def _timestamp(response: Any, offset: int, now: float) -> float | None:
     """Return the timestamp of the first record from an offset on in seconds; None if it is not known."""
-    for topic in response.responses:
-        for partition in topic.partitions:
-            try:
-                decoded = kwire.records.decode(partition.records or b"", max_size=MAX_DECODED)
-            except KwireError:
-                return None
-            for batch in decoded.batches:
-                for record in () if batch.is_control else batch.records:
-                    if record.offset >= offset:
-                        seconds = record.timestamp / 1000
-                        return seconds if EARLIEST_TIMESTAMP_S <= seconds <= now else None
+    for data in (partition.records for topic in response.responses for partition in topic.partitions):
+        try:
+            decoded = kwire.records.decode(data or b"", max_size=MAX_DECODED)
+        except KwireError:
+            return None
+        batches = (batch for batch in decoded.batches if not batch.is_control)
+        record = next((record for batch in batches for record in batch.records if record.offset >= offset), None)
+        if record is not None:
+            seconds = record.timestamp / 1000
+            return seconds if EARLIEST_TIMESTAMP_S <= seconds <= now else None
     return None

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, get_args,
 
 from kwire._util.light_dataclasses import KW_ONLY, dataclass, field, fields
 from kwire.errors import KwireError
-from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, declared_parameters
+from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, call_arguments, declared_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -306,7 +306,7 @@ class Operation(Rules):
             run: the run, whose class depends on the kind of the operation.
             values: the parameters by name.
         """
-        rows: list[Any] | None = await self.function(run, **values)
+        rows: list[Any] | None = await self.function(run, **call_arguments(self.function, values))
         return rows or []
 
 

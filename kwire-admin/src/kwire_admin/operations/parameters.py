@@ -13,6 +13,8 @@ from enum import Enum, IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from kwire._util.light_dataclasses import MISSING, fields, is_dataclass
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -31,6 +33,7 @@ __all__ = [
     "Option",
     "Parameter",
     "Syntax",
+    "call_arguments",
     "declared_parameters",
     "parse_assignment",
     "parse_configs",
@@ -232,19 +235,22 @@ class Parameter(NamedTuple):
 def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the parameters of a function in its order, without `run`.
 
+    A dataclass in place of many parameters stands for its fields.
+
     Raises:
         TypeError: a parameter has neither Argument nor Option.
     """
     hints = get_type_hints(function, include_extras=True)
-    parameters = []
+    parameters: list[Parameter] = []
     for name, default in _defaults(function).items():
+        hint = hints.get(name)
         if name == "run":
             continue
-        if get_origin(hints.get(name)) is not Annotated:
-            raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
-        kind, declared = get_args(hints[name])[:2]
-        many = get_origin(kind) is list
-        parameters.append(Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, default))
+        if is_dataclass(hint):
+            hints_of_fields = get_type_hints(hint, include_extras=True)
+            parameters += (_declared(function, of.name, hints_of_fields[of.name], _default(of)) for of in fields(hint))
+        else:
+            parameters.append(_declared(function, name, hint, default))
     return tuple(parameters)
 
 
@@ -257,6 +263,36 @@ def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     defaults.update(zip(names[code.co_argcount - len(positional) : code.co_argcount], positional, strict=True))
     defaults.update(function.__kwdefaults__ or {})
     return defaults
+
+
+def _default(of: Any) -> Any:
+    if of.default_factory is not MISSING:
+        return of.default_factory()
+    return REQUIRED if of.default is MISSING else of.default
+
+
+def _declared(function: Callable[..., Any], name: str, hint: Any, default: Any) -> Parameter:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
+    kind, declared = get_args(hint)[:2]
+    many = get_origin(kind) is list
+    return Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, default)
+
+
+@cache
+def _groups(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the dataclasses among the types of the parameters of a function, by the name of the parameter."""
+    hints = get_type_hints(function, include_extras=True)
+    return {name: hint for name, hint in hints.items() if name not in ("run", "return") and is_dataclass(hint)}
+
+
+def call_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function for the values of its declared parameters."""
+    arguments = dict(values)
+    for name, group in _groups(function).items():
+        named = {of.name for of in fields(group)}
+        arguments[name] = group(**{given: arguments.pop(given) for given in values if given in named})
+    return arguments
 
 
 def _without_none(kind: Any) -> Any:

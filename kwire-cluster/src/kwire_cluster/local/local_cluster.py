@@ -72,7 +72,6 @@ class LocalCluster:
         racks: the rack of each node, by id.
         zookeeper: the `zookeeper.connect` of a running ZooKeeper; None starts one.
         session_timeout: seconds after which a killed node counts as dead.
-        environment: environment variables of the nodes, in addition to the environment of this process.
         module: the module to run instead of the `kwire` command, for nodes with injected faults.
         config: the TLS and the login with which the cluster asks its nodes, if their listener requires them.
 
@@ -92,7 +91,6 @@ class LocalCluster:
         racks: Mapping[int, str] | None = None,
         zookeeper: str | None = None,
         session_timeout: float = 6.0,
-        environment: Mapping[str, str] | None = None,
         module: str = "kwire",
         config: ConnectionConfig | None = None,
     ) -> None:
@@ -104,7 +102,6 @@ class LocalCluster:
         self._settings = {"zookeeper.session.timeout.ms": str(round(session_timeout * 1000)), **(settings or {})}
         self._node_settings = dict(node_settings or {})
         self._racks = dict(racks or {})
-        self._environment = dict(environment or {})
         self.zookeeper = EmbeddedZooKeeper(
             self.data / "zookeeper",
             partitions=int(self._settings.get("admin.cluster.max.partitions", DEFAULT_PARTITIONS)),
@@ -326,7 +323,7 @@ class LocalCluster:
         self._processes[node_id] = ChildProcess(
             folder.command(self._module),
             folder.log,
-            {**os.environ, **self._environment, **(environment or {})},
+            {**os.environ, **(environment or {})},
             descriptors=() if self._lock is None else (self._lock.descriptor,),
         )
 

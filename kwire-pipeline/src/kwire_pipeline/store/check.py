@@ -35,7 +35,7 @@ from kwire_pipeline.store.table_log import TableLog
 from kwire_pipeline.store.table_version import blame, number_of, pinned_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from deltalake import DeltaTable
 
@@ -155,17 +155,12 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     if newest.number == 0:
         raise CannotRepair(store.out)
     checks = check_tables(store, newest)
-    obstacles = {checked.name: checked.obstacles for checked in checks}
-    with suppress(DamagedStore):
-        obstacles[INGESTS] = delta_table.obstacles(store.open_table(INGESTS))
-    if reasons := [f"{name}: {reason}" for name, texts in obstacles.items() for reason in texts]:
-        raise CannotRepair(store.out, "; ".join(reasons))
+    _check_obstacles(store, checks)
     steps = _lost_tables(store, checks, execute=execute)
     change = StoreChange("repair", newest.number)
-    # 1. The difference between each table and its target. A table of gold depends on the others, so if one file of gold
-    #    is missing, all of gold is dropped.
+    # 1. The difference between each table and its target.
     derived = {check.name for check in checks if _is_derived(check.name)}
-    drops_gold = any(check.name in derived and (check.table is None or _loses_rows(check)) for check in checks)
+    drops_gold = _drops_gold(checks)
     versions: dict[str, int] = {}
     numbers = [newest.number, *store.record_numbers()]
     totals = dict(newest.progress.totals)
@@ -174,11 +169,11 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         if checked.table is None and name.startswith("gold/"):
             continue  # the next build creates it
         table = store.open_table(name) if execute or checked.table is not None else None
+        location = store.location.child(name)
         current = {file.path: file for file in (() if table is None else delta_table.files_of(table))}
         target = {file.path: file for file in (() if drops_gold and name in derived else checked.target)}
         if not (drops_gold and name in derived):
             steps += _steps(checked, current, target, newest.number)
-        location = store.location.child(name)
         added = [file for path, file in target.items() if path not in current]
         change.added[name] = [delta_table.with_statistics(location, file) for file in added]
         change.removed[name] = [current[path] for path in current.keys() - target.keys()]
@@ -198,6 +193,35 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         progress.gold = {}
         steps.append(Finding("gold", "is dropped: run `kwire pipeline gold`"))
     steps += _forget_states(store, progress)
+    lost = _lost_ingests(store, steps, numbers, execute=execute)
+    recovered = store.removed_rows()
+    steps += [Finding(INGESTS, f"gets the row of commit {row['number']} again") for row in recovered]
+    steps.append(Finding(RECORDS, f"gets commit {max(numbers) + 1}, which continues commit {newest.number}"))
+    if execute:
+        store.restore(CommitRecord(max(numbers), progress), change, lost, recovered)
+    return steps
+
+
+def _drops_gold(checks: Sequence[TableCheck]) -> bool:
+    """Return whether a file of gold is missing: its tables depend on each other, so all of gold is dropped then."""
+    return any(_is_derived(check.name) and (check.table is None or _loses_rows(check)) for check in checks)
+
+
+def _check_obstacles(store: PipelineStore, checks: Sequence[TableCheck]) -> None:
+    """Check that nothing prevents commits to the tables.
+
+    Raises:
+        CannotRepair: a property or a feature of a table does.
+    """
+    obstacles = {checked.name: checked.obstacles for checked in checks}
+    with suppress(DamagedStore):
+        obstacles[INGESTS] = delta_table.obstacles(store.open_table(INGESTS))
+    if reasons := [f"{name}: {reason}" for name, texts in obstacles.items() for reason in texts]:
+        raise CannotRepair(store.out, "; ".join(reasons))
+
+
+def _lost_ingests(store: PipelineStore, steps: list[Finding], numbers: list[int], *, execute: bool) -> list[DataFile]:
+    """Return the faulty files of `ingests`, and add the steps and the number of its last commit."""
     lost: list[DataFile] = []
     try:
         ingests = store.open_table(INGESTS)
@@ -209,12 +233,7 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         numbers.append(number_of(ingests))
         lost = [file for file, _ in _faulty_files(store, INGESTS, ingests)]
     steps += [Finding(f"{INGESTS}/{file.path}", "is dropped", file.rows) for file in lost]
-    recovered = store.removed_rows()
-    steps += [Finding(INGESTS, f"gets the row of commit {row['number']} again") for row in recovered]
-    steps.append(Finding(RECORDS, f"gets commit {max(numbers) + 1}, which continues commit {newest.number}"))
-    if execute:
-        store.restore(CommitRecord(max(numbers), progress), change, lost, recovered)
-    return steps
+    return lost
 
 
 def _newest(store: PipelineStore) -> CommitRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -46,6 +47,34 @@ class SegmentFile(StrEnum):
     SNAPSHOT = ".checkpoint"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpOptions:
+    """Options of the tool."""
+
+    files: Annotated[
+        list[Path],
+        Option("Files that end with .log, .index, .timeindex, or .checkpoint.", "FILE"),
+    ]
+    print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False
+    deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False
+    verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False
+    index_sanity_check: Annotated[bool, Option("Only check that indexes can be read and are in order.")] = False
+    max_bytes: Annotated[int | None, Option("The most bytes of a .log file to read.", "BYTES")] = None
+    skip_record_metadata: Annotated[
+        bool, Option("With keys and values, leave out offsets, times, and sizes of records.")
+    ] = False
+    max_message_size: Annotated[
+        int, Option("The most bytes of a batch, as stored, and in memory with its records.", "BYTES")
+    ] = DEFAULT_MAX_SIZE
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String"
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String"
+    offsets_decoder: Annotated[bool, Option("Decode records of __consumer_offsets.")] = False
+    transaction_log_decoder: Annotated[bool, Option("Decode records of __transaction_state.")] = False
+    share_group_state_decoder: Annotated[bool, Option("Decode records of __share_group_state.")] = False
+    cluster_metadata_decoder: Annotated[bool, Option("Decode records of __cluster_metadata and of snapshots.")] = False
+    remote_log_metadata_decoder: Annotated[bool, Option("Decode records of __remote_log_metadata.")] = False
+
+
 @operation(
     runs_on=ANYWHERE,
     needs={Need.FILES},
@@ -56,41 +85,17 @@ class SegmentFile(StrEnum):
         "--files 00000000000000000000.index",
     ),
 )
-async def dump_log_segments(
-    run: ToolRun,
-    files: Annotated[
-        list[Path],
-        Option("Files that end with .log, .index, .timeindex, or .checkpoint.", "FILE"),
-    ],
-    print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False,
-    deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False,
-    verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False,
-    index_sanity_check: Annotated[bool, Option("Only check that indexes can be read and are in order.")] = False,
-    max_bytes: Annotated[int | None, Option("The most bytes of a .log file to read.", "BYTES")] = None,
-    skip_record_metadata: Annotated[
-        bool, Option("With keys and values, leave out offsets, times, and sizes of records.")
-    ] = False,
-    max_message_size: Annotated[
-        int, Option("The most bytes of a batch, as stored, and in memory with its records.", "BYTES")
-    ] = DEFAULT_MAX_SIZE,
-    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
-    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
-    offsets_decoder: Annotated[bool, Option("Decode records of __consumer_offsets.")] = False,
-    transaction_log_decoder: Annotated[bool, Option("Decode records of __transaction_state.")] = False,
-    share_group_state_decoder: Annotated[bool, Option("Decode records of __share_group_state.")] = False,
-    cluster_metadata_decoder: Annotated[bool, Option("Decode records of __cluster_metadata and of snapshots.")] = False,
-    remote_log_metadata_decoder: Annotated[bool, Option("Decode records of __remote_log_metadata.")] = False,
-) -> None:
+async def dump_log_segments(run: ToolRun, options: DumpOptions) -> None:
     """Print the batches and records in files of a broker's log, and check their checksums.
 
     A file that is damaged is printed up to the damage, and the tool fails after the last file.
     """
     chosen = {
-        "__consumer_offsets": offsets_decoder,
-        "__transaction_state": transaction_log_decoder,
-        "__share_group_state": share_group_state_decoder,
-        "__cluster_metadata": cluster_metadata_decoder,
-        "__remote_log_metadata": remote_log_metadata_decoder,
+        "__consumer_offsets": options.offsets_decoder,
+        "__transaction_state": options.transaction_log_decoder,
+        "__share_group_state": options.share_group_state_decoder,
+        "__cluster_metadata": options.cluster_metadata_decoder,
+        "__remote_log_metadata": options.remote_log_metadata_decoder,
     }
     topics = [topic for topic, is_chosen in chosen.items() if is_chosen]
     if len(topics) > 1:
@@ -98,23 +103,29 @@ async def dump_log_segments(
     contents: RecordContents | None = None
     if topics:
         contents = topic_contents(topics[0])
-    elif print_data_log:
-        contents = plain_contents(decoder(key_decoder_class), decoder(value_decoder_class))
-    if skip_record_metadata and contents is None:
+    elif options.print_data_log:
+        contents = plain_contents(decoder(options.key_decoder_class), decoder(options.value_decoder_class))
+    if options.skip_record_metadata and contents is None:
         raise ToolFailed("--skip-record-metadata needs --print-data-log, or a decoder of an internal topic")
-    form = LogForm(max_message_size, contents, contents is not None or deep_iteration, skip_record_metadata, max_bytes)
+    form = LogForm(
+        options.max_message_size,
+        contents,
+        contents is not None or options.deep_iteration,
+        options.skip_record_metadata,
+        options.max_bytes,
+    )
     problems: list[str] = []
-    for name in (part for file in files for part in str(file).split(",")):
+    for name in (part for file in options.files for part in str(file).split(",")):
         path = run.file(Path(name))
         run.print(f"Dumping {name}")
         try:
             if path.suffix in {SegmentFile.LOG, SegmentFile.SNAPSHOT}:
                 _dump_log(run, path, form)
-            elif index_sanity_check:
+            elif options.index_sanity_check:
                 _check_index(path)
                 run.print(f"{name} passed sanity check.")
             else:
-                _dump_index(run, path, verify_index_only)
+                _dump_index(run, path, options.verify_index_only)
         except ToolFailed as error:
             problems.append(f"{name}: {error}")
     if problems:

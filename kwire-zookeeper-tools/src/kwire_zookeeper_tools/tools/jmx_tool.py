@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -53,58 +54,63 @@ NO_AGENT = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JmxOptions:
+    """Options of the tool."""
+
+    object_name: Annotated[list[str], Option("The name of an MBean, or a pattern.", "NAME")] = field(
+        default_factory=list
+    )
+    attributes: Annotated[str | None, Option("Only these attributes.", "NAME,NAME,...")] = None
+    reporting_interval: Annotated[int, Option("Milliseconds between two lines.", "MS")] = 2000
+    jmx_url: Annotated[Address | None, Option("The address of a Jolokia agent.", "URL")] = None
+    jmx_ssl_enable: Annotated[bool, Option("Connect with TLS, also to an address with http.")] = False
+    jmx_auth_prop: Annotated[str | None, Option("User and password for the agent.", "USER=PASSWORD")] = None
+    date_format: Annotated[
+        str | None, Option("Form of the time as in Java, such as yyyy-MM-dd HH:mm:ss.SSS [default: ISO 8601].", "FORM")
+    ] = None
+    report_format: Annotated[ReportFormat, Option("original, properties, csv, or tsv.", "FORM")] = ReportFormat.ORIGINAL
+    wait: Annotated[bool, Option("Wait until all MBeans exist.")] = False
+    one_time: Annotated[bool, Option("Print one line and end.")] = False
+
+
 @operation(
     runs_on=ANYWHERE,
     replaces=("kafka.tools.JmxTool", "org.apache.kafka.tools.JmxTool"),
     time_limit=None,
     examples=("--jmx-url http://localhost:8778/jolokia --object-name java.lang:type=Memory --one-time",),
 )
-async def jmx_tool(
-    run: ToolRun,
-    object_name: Annotated[list[str], Option("The name of an MBean, or a pattern.", "NAME")] = [],
-    attributes: Annotated[str | None, Option("Only these attributes.", "NAME,NAME,...")] = None,
-    reporting_interval: Annotated[int, Option("Milliseconds between two lines.", "MS")] = 2000,
-    jmx_url: Annotated[Address | None, Option("The address of a Jolokia agent.", "URL")] = None,
-    jmx_ssl_enable: Annotated[bool, Option("Connect with TLS, also to an address with http.")] = False,
-    jmx_auth_prop: Annotated[str | None, Option("User and password for the agent.", "USER=PASSWORD")] = None,
-    date_format: Annotated[
-        str | None, Option("Form of the time as in Java, such as yyyy-MM-dd HH:mm:ss.SSS [default: ISO 8601].", "FORM")
-    ] = None,
-    report_format: Annotated[
-        ReportFormat, Option("original, properties, csv, or tsv.", "FORM")
-    ] = ReportFormat.ORIGINAL,
-    wait: Annotated[bool, Option("Wait until all MBeans exist.")] = False,
-    one_time: Annotated[bool, Option("Print one line and end.")] = False,
-) -> None:
+async def jmx_tool(run: ToolRun, options: JmxOptions) -> None:
     """Print attributes of MBeans of a broker with a Jolokia agent as CSV, one line at an interval.
 
     JMX itself works over RMI, which only Java speaks.
     """
-    if jmx_url is None or not jmx_url.startswith(("http://", "https://")):
+    url, form = options.jmx_url or "", options.report_format
+    if not url.startswith(("http://", "https://")):
         raise ToolFailed(NO_AGENT)
-    if not object_name:
+    if not options.object_name:
         raise InvalidArgument("--object-name is missing")
-    if jmx_ssl_enable:
-        jmx_url = Address(jmx_url.replace("http://", "https://", 1))
-    time_format = None if date_format is None else python_time_format(date_format)
-    credentials = None if jmx_auth_prop is None else Secret(jmx_auth_prop)
-    wanted = [] if attributes is None else attributes.split(",")
+    if options.jmx_ssl_enable:
+        url = url.replace("http://", "https://", 1)
+    time_format = None if options.date_format is None else python_time_format(options.date_format)
+    credentials = None if options.jmx_auth_prop is None else Secret(options.jmx_auth_prop)
+    wanted = [] if options.attributes is None else options.attributes.split(",")
     names: list[str] | None = None
     while True:
         try:
-            values = await asyncio.to_thread(read_attributes, jmx_url, object_name, wanted, credentials)
+            values = await asyncio.to_thread(read_attributes, url, options.object_name, wanted, credentials)
         except UnknownBean:
-            if not wait:
+            if not options.wait:
                 raise
-            await asyncio.sleep(reporting_interval / 1000)
+            await asyncio.sleep(options.reporting_interval / 1000)
             continue
         if names is None:
             names = sorted(values)
-            _print_header(run, report_format, names)
-        _print_values(run, report_format, _now(time_format), {name: str(values.get(name, "")) for name in names})
-        if one_time:
+            _print_header(run, form, names)
+        _print_values(run, form, _now(time_format), {name: str(values.get(name, "")) for name in names})
+        if options.one_time:
             return
-        await asyncio.sleep(reporting_interval / 1000)
+        await asyncio.sleep(options.reporting_interval / 1000)
 
 
 def python_time_format(form: str) -> str:

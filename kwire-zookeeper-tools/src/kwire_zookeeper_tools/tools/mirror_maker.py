@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,51 @@ START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest"
 """The values of `auto.offset.reset`, also those of Kafka 0.8."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorOptions:
+    """Options of the tool."""
+
+    consumer_config: Annotated[
+        Path | None, Option("The client.properties of the source.", "FILE", also=("--consumer.config",))
+    ] = None
+    producer_config: Annotated[
+        Path | None, Option("The client.properties of the target.", "FILE", also=("--producer.config",))
+    ] = None
+    source: Annotated[
+        Address | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
+    ] = None
+    target: Annotated[
+        Address | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
+    ] = None
+    whitelist: Annotated[str, Option("A regular expression for the topics to copy.", "REGEX", also=("--include",))] = (
+        ".*"
+    )
+    blacklist: Annotated[
+        str | None, Option("A regular expression for topics not to copy.", "REGEX", also=("--exclude",))
+    ] = None
+    group: Annotated[
+        str | None,
+        Option("The group in the source that keeps the progress [default: group.id, or kwire-mirror-maker].", "GROUP"),
+    ] = None
+    offset_reset: Annotated[
+        str | None,
+        Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
+    ] = None
+    commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0
+    offset_commit_interval_ms: Annotated[
+        int | None, Option("The same in milliseconds.", "MS", also=("--offset.commit.interval.ms",))
+    ] = None
+    abort_on_send_failure: Annotated[
+        str,
+        Option(
+            "false to go on after records that the target refuses, and to lose them there.",
+            "true|false",
+            also=("--abort.on.send.failure",),
+        ),
+    ] = "true"
+    until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False
+
+
 @operation(
     Danger.CHANGES,
     runs_on=ANYWHERE,
@@ -36,48 +82,7 @@ START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest"
         "--source east:9092 --target west:9092 --group mirror --until-caught-up",
     ),
 )
-async def mirror_maker(
-    run: ToolRun,
-    consumer_config: Annotated[
-        Path | None, Option("The client.properties of the source.", "FILE", also=("--consumer.config",))
-    ] = None,
-    producer_config: Annotated[
-        Path | None, Option("The client.properties of the target.", "FILE", also=("--producer.config",))
-    ] = None,
-    source: Annotated[
-        Address | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
-    ] = None,
-    target: Annotated[
-        Address | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
-    ] = None,
-    whitelist: Annotated[
-        str, Option("A regular expression for the topics to copy.", "REGEX", also=("--include",))
-    ] = ".*",
-    blacklist: Annotated[
-        str | None, Option("A regular expression for topics not to copy.", "REGEX", also=("--exclude",))
-    ] = None,
-    group: Annotated[
-        str | None,
-        Option("The group in the source that keeps the progress [default: group.id, or kwire-mirror-maker].", "GROUP"),
-    ] = None,
-    offset_reset: Annotated[
-        str | None,
-        Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
-    ] = None,
-    commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0,
-    offset_commit_interval_ms: Annotated[
-        int | None, Option("The same in milliseconds.", "MS", also=("--offset.commit.interval.ms",))
-    ] = None,
-    abort_on_send_failure: Annotated[
-        str,
-        Option(
-            "false to go on after records that the target refuses, and to lose them there.",
-            "true|false",
-            also=("--abort.on.send.failure",),
-        ),
-    ] = "true",
-    until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
-) -> None:
+async def mirror_maker(run: ToolRun, options: MirrorOptions) -> None:
     """Copy records of topics to another cluster, at least once, and continue where the last run has stopped.
 
     Partitions keep their numbers, modulo the partitions of the target. Topics that the target lacks are created with
@@ -86,28 +91,28 @@ async def mirror_maker(
     any further is reported, the others go on, and the tool fails at its end; commit a later offset for the group to
     skip what cannot be read.
     """
-    settings = {} if consumer_config is None else _settings(run.file(consumer_config))
-    group = group or settings.get("group.id", DEFAULT_GROUP)
-    start = START.get(offset_reset or settings.get("auto.offset.reset", "earliest"))
+    settings = {} if options.consumer_config is None else _settings(run.file(options.consumer_config))
+    group = options.group or settings.get("group.id", DEFAULT_GROUP)
+    start = START.get(options.offset_reset or settings.get("auto.offset.reset", "earliest"))
     if start is None:
-        raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {offset_reset!r}")
-    if abort_on_send_failure.lower() not in ("true", "false"):
-        raise InvalidArgument(f"--abort-on-send-failure: expected true or false, found {abort_on_send_failure!r}")
-    topics = TopicFilter(whitelist, blacklist)
+        raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {options.offset_reset!r}")
+    aborts = options.abort_on_send_failure
+    if aborts.lower() not in ("true", "false"):
+        raise InvalidArgument(f"--abort-on-send-failure: expected true or false, found {aborts!r}")
+    topics = TopicFilter(options.whitelist, options.blacklist)
     async with (
-        await run.connect_to("source", source, consumer_config) as from_cluster,
-        await run.connect_to("target", target, producer_config) as to_cluster,
+        await run.connect_to("source", options.source, options.consumer_config) as from_cluster,
+        await run.connect_to("target", options.target, options.producer_config) as to_cluster,
     ):
-        skip_refused = abort_on_send_failure.lower() == "false"
+        skip_refused = aborts.lower() == "false"
         mirror = await Mirror.prepare(
             from_cluster, to_cluster, topics, group, start, run.print, skip_refused=skip_refused
         )
         run.print(f"copying {counted(len(mirror.routes), 'partition')} of {counted(len(mirror.topics), 'topic')}")
-        until = await _ends(from_cluster, mirror) if until_caught_up else None
+        milliseconds = options.offset_commit_interval_ms
+        until = await _ends(from_cluster, mirror) if options.until_caught_up else None
         try:
-            if offset_commit_interval_ms is not None:
-                commit_interval = offset_commit_interval_ms / 1000
-            await mirror.run(until, commit_interval)
+            await mirror.run(until, options.commit_interval if milliseconds is None else milliseconds / 1000)
         finally:
             lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
             run.print(f"{counted(mirror.copied, 'record')} copied{lost}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
@@ -16,10 +17,38 @@ from kwire_zookeeper_tools.records.record_text import decoder
 from kwire_zookeeper_tools.tool_run import CLIENT_ID, ToolRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterator
+
+    from kwire.records import Record
 
 FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
 """The formatters of `kafka.tools` with an equivalent here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions:
+    """Options of the tool, with the names of Kafka 0.8."""
+
+    topic: Annotated[str, Option("The topic.", "TOPIC")]
+    partition: Annotated[int, Option("The partition.", "N")] = 0
+    replica: Annotated[int, Option("The broker to read from; -1 for the leader.", "ID")] = -1
+    offset: Annotated[int, Option("The first offset; -2 for the beginning of the log, -1 for its end.", "N")] = -2
+    fetchsize: Annotated[int, Option("The most bytes of a request.", "BYTES")] = 1_048_576
+    max_wait_ms: Annotated[int, Option("How long the broker waits for records.", "MS")] = 1000
+    max_messages: Annotated[int, Option("How many records to print; -1 for all.", "N")] = -1
+    print_offsets: Annotated[bool, Option("Print the offset after each record.")] = False
+    print_keys: Annotated[bool, Option("Print the key of each record, and a tab.")] = False
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String"
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String"
+    no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False
+    skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False
+    client_id: Annotated[str, Option("The client id for the brokers.", "ID", also=("--clientId",))] = CLIENT_ID
+    formatter: Annotated[
+        str | None, Option("The form of records: DefaultMessageFormatter or NoOpMessageFormatter of Kafka.", "CLASS")
+    ] = None
+    property: Annotated[
+        list[str], Option("A property of the form: print.key, key.separator, or line.separator.", "KEY=VALUE")
+    ] = field(default_factory=list)
 
 
 @operation(
@@ -29,63 +58,44 @@ FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
     time_limit=None,
     examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
 )
-async def simple_consumer_shell(
-    run: ToolRun,
-    topic: Annotated[str, Option("The topic.", "TOPIC")],
-    partition: Annotated[int, Option("The partition.", "N")] = 0,
-    replica: Annotated[int, Option("The broker to read from; -1 for the leader.", "ID")] = -1,
-    offset: Annotated[int, Option("The first offset; -2 for the beginning of the log, -1 for its end.", "N")] = -2,
-    fetchsize: Annotated[int, Option("The most bytes of a request.", "BYTES")] = 1_048_576,
-    max_wait_ms: Annotated[int, Option("How long the broker waits for records.", "MS")] = 1000,
-    max_messages: Annotated[int, Option("How many records to print; -1 for all.", "N")] = -1,
-    print_offsets: Annotated[bool, Option("Print the offset after each record.")] = False,
-    print_keys: Annotated[bool, Option("Print the key of each record, and a tab.")] = False,
-    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
-    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
-    no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False,
-    skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False,
-    client_id: Annotated[str, Option("The client id for the brokers.", "ID", also=("--clientId",))] = CLIENT_ID,
-    formatter: Annotated[
-        str | None, Option("The form of records: DefaultMessageFormatter or NoOpMessageFormatter of Kafka.", "CLASS")
-    ] = None,
-    property: Annotated[
-        list[str], Option("A property of the form: print.key, key.separator, or line.separator.", "KEY=VALUE")
-    ] = [],
-) -> None:
+async def simple_consumer_shell(run: ToolRun, options: ConsumerOptions) -> None:
     """Print the values of records of one partition, from the leader or from one replica."""
-    form = _form(formatter, property, print_keys=print_keys)
-    show_key, show_value = decoder(key_decoder_class), decoder(value_decoder_class)
-    admin = await run.admin(client_id)
-    place = TopicPartition(topic, partition)
-    next_offset = (await offsets_of(admin, [place], OffsetSpec(offset)))[place] if offset < 0 else offset
-    fetcher = RecordFetcher(admin, max_wait_ms=max_wait_ms, partition_max_bytes=fetchsize, max_bytes=fetchsize)
+    form = _form(options)
+    admin = await run.admin(options.client_id)
+    place = TopicPartition(options.topic, options.partition)
+    next_offset = options.offset
+    if next_offset < 0:
+        next_offset = (await offsets_of(admin, [place], OffsetSpec(next_offset)))[place]
+    size = options.fetchsize
+    fetcher = RecordFetcher(admin, max_wait_ms=options.max_wait_ms, partition_max_bytes=size, max_bytes=size)
     printed = 0
-    while printed != max_messages:
-        fetched = await _fetch(fetcher, place, next_offset, replica)
+    while printed != options.max_messages:
+        fetched = await _fetch(fetcher, place, next_offset, options.replica)
         try:
-            for batch in fetched.batches():
-                for record in () if batch.is_control else batch.records:
-                    if record.offset < next_offset:
-                        continue
-                    key = show_key(record.key) if record.key is not None else "null"
-                    value = show_value(record.value) if record.value is not None else "null"
-                    if form.is_shown:
-                        prefix = f"{key}{form.key_separator}" if form.print_key else ""
-                        run.write(prefix + value + form.line_separator)
-                    if print_offsets:
-                        run.print(f"next offset = {record.offset + 1}")
+            for record, after in _records(fetched, next_offset):
+                next_offset = after
+                if record is not None:
+                    form.print(run, record)
                     printed += 1
-                    if printed == max_messages:
-                        return
-                next_offset = max(next_offset, batch.last_offset + 1)
+                if printed == options.max_messages:
+                    return
         except RecordsDecodeError as error:
-            if not skip_message_on_error or next_offset >= fetched.high_watermark:
+            if not options.skip_message_on_error or next_offset >= fetched.high_watermark:
                 raise ToolFailed(
                     f"{place} at offset {next_offset}: {error}; records printed before: {printed}"
                 ) from None
             next_offset = max(next_offset + 1, _end_of_batch(fetched.records, next_offset))
-        if no_wait_at_logend and next_offset >= fetched.high_watermark:
+        if options.no_wait_at_logend and next_offset >= fetched.high_watermark:
             return
+
+
+def _records(fetched: FetchedRecords, start: int) -> Iterator[tuple[Record | None, int]]:
+    """Yield records from an offset on, each with the offset after it, and None with the offset after a batch."""
+    for batch in fetched.batches():
+        for record in () if batch.is_control else batch.records:
+            if record.offset >= start:
+                yield record, record.offset + 1
+        yield None, max(start, batch.last_offset + 1)
 
 
 class RecordForm(NamedTuple):
@@ -93,28 +103,47 @@ class RecordForm(NamedTuple):
 
     is_shown: bool
     print_key: bool
+    print_offsets: bool
     key_separator: str
     line_separator: str
+    show_key: Callable[[bytes], str]
+    show_value: Callable[[bytes], str]
+
+    def print(self, run: ToolRun, record: Record) -> None:
+        """Print a record, which is decoded even if it is not shown."""
+        key = self.show_key(record.key) if record.key is not None else "null"
+        value = self.show_value(record.value) if record.value is not None else "null"
+        if self.is_shown:
+            prefix = f"{key}{self.key_separator}" if self.print_key else ""
+            run.write(prefix + value + self.line_separator)
+        if self.print_offsets:
+            run.print(f"next offset = {record.offset + 1}")
 
 
-def _form(formatter: str | None, properties: Iterable[str], *, print_keys: bool) -> RecordForm:
+def _form(options: ConsumerOptions) -> RecordForm:
     """Return the form for the options of Kafka's formatters.
 
     Raises:
         InvalidArgument: a formatter or a property is unknown.
     """
-    name = (formatter or FORMATTERS[0]).rpartition(".")[2]
+    name = (options.formatter or FORMATTERS[0]).rpartition(".")[2]
     if name not in FORMATTERS:
-        raise InvalidArgument(f"--formatter {formatter}: expected {' or '.join(FORMATTERS)}")
-    values = {"print.key": str(print_keys), "key.separator": "\t", "line.separator": "\n"}
-    for text in properties:
+        raise InvalidArgument(f"--formatter {options.formatter}: expected {' or '.join(FORMATTERS)}")
+    values = {"print.key": str(options.print_keys), "key.separator": "\t", "line.separator": "\n"}
+    for text in options.property:
         key, equals, value = text.partition("=")
         if not equals or key not in values:
             raise InvalidArgument(f"--property {text}: expected KEY=VALUE with {', '.join(values)}")
         values[key] = value
     is_shown = name == FORMATTERS[0]
     return RecordForm(
-        is_shown, values["print.key"].lower() == "true", values["key.separator"], values["line.separator"]
+        is_shown,
+        values["print.key"].lower() == "true",
+        options.print_offsets,
+        values["key.separator"],
+        values["line.separator"],
+        decoder(options.key_decoder_class),
+        decoder(options.value_decoder_class),
     )
 
 

@@ -73,10 +73,9 @@ class Tries(Generic[R]):
                 is_due = False
                 while not is_due:  # waits at least once, or a delay of nothing would not let the timeout end the loop
                     done = await self._wait(max(0.0, next_at - now()))
-                    for task in done:
-                        answer = self._result(task)
-                        if answer is not None:
-                            return answer
+                    answer = next((answer for answer in map(self._result, done) if answer is not None), None)
+                    if answer is not None:
+                        return answer
                     if done:  # failed, refused, or not located: try again after a pause
                         from random import uniform  # its import takes as long as a request
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from kwire.terminal.cluster_options import choose_checked, cluster_options
 from kwire.terminal.options import interval_option, require
 from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
+
+if TYPE_CHECKING:
+    from kwire_admin.exporter.selection import Selection
 
 LEVELS = ("cluster", "topic", "partition", "replica")
 
@@ -82,12 +85,6 @@ def exporter(
     interval: float,
     long_interval: float,
     names: str,
-    level: str,
-    topics: str,
-    exclude_topics: str | None,
-    groups: str,
-    exclude_groups: str | None,
-    max_series: int,
     gold: str | None,
     history: Path | None,
     printed: str | None,
@@ -116,23 +113,16 @@ def exporter(
         print(MONITORING_FILES[printed](), end="")
         return 0
     require("prometheus_client", "exporter")
-    if all_clusters:
-        clusters = tuple(cluster_names())
-        if not clusters:
-            raise click.UsageError("--all-clusters: the configuration file has no clusters")
+    if all_clusters and not (clusters := tuple(cluster_names())):
+        raise click.UsageError("--all-clusters: the configuration file has no clusters")
+    selection = _selection(options)
     chosen = [choose_checked(dict(options), "kwire-exporter", name) for name in dict.fromkeys(clusters) or [None]]
-    for option in cluster_options():
-        options.pop(option.name or "", None)
-    checked = http_options(extra="exporter", **options)
+    of_clusters = {option.name for option in cluster_options()}
+    checked = http_options(extra="exporter", **{name: options[name] for name in options.keys() - of_clusters})
     from kwire_admin.exporter.application import MonitoredCluster, application
     from kwire_admin.exporter.cluster_view import ClusterView
     from kwire_admin.exporter.metric_table import metric_table
-    from kwire_admin.exporter.selection import Selection
 
-    try:
-        selection = Selection(LEVELS.index(level), topics, groups, exclude_topics, exclude_groups, max_series)
-    except re.error as error:
-        raise click.UsageError(f"{error.pattern!r} is not a regular expression: {error}") from None
     monitored = [
         MonitoredCluster(
             ClusterView(cluster.name or "", metric_table().names[names], selection, names_cluster=len(chosen) > 1),
@@ -150,3 +140,19 @@ def exporter(
     subject = "metrics of " + ", ".join(cluster.name or cluster.bootstrap for cluster in chosen)
     run_server(lambda _: application(monitored, checked.tokens), checked, subject)
     return 0
+
+
+def _selection(options: dict[str, Any]) -> Selection:
+    """Return the selection of topics, groups, and series, and remove its options.
+
+    Raises:
+        click.UsageError: a regular expression is invalid.
+    """
+    from kwire_admin.exporter.selection import Selection
+
+    level = LEVELS.index(options.pop("level"))
+    names = ("topics", "groups", "exclude_topics", "exclude_groups", "max_series")
+    try:
+        return Selection(level, *(options.pop(name) for name in names))
+    except re.error as error:
+        raise click.UsageError(f"{error.pattern!r} is not a regular expression: {error}") from None

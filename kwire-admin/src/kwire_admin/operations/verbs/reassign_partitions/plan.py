@@ -53,6 +53,42 @@ class PlanReport:
     assignment: str = field(metadata=column(table=False))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """Goals, topics, and limits of a plan."""
+
+    balance: Annotated[
+        list[str],
+        Option("Balance count, size, or leaders; NAME=WEIGHT makes one of them heavier.", "GOAL", syntax=GOAL),
+    ] = field(default_factory=list)
+    drain: Annotated[
+        list[int], Option("Move all replicas away from this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1)
+    ] = field(default_factory=list)
+    replication_factor: Annotated[int | None, Option("The new replication factor of the topics.", "N", minimum=1)] = (
+        None
+    )
+    topic: Annotated[list[str], Option("Plan only topics that match this pattern [default: all].", "PATTERN")] = field(
+        default_factory=list
+    )
+    exclude: Annotated[list[str], Option("Leave topics that match this pattern where they are.", "PATTERN")] = field(
+        default_factory=list
+    )
+    tolerance: Annotated[
+        float, Option("How far bytes may be from their share [default: 0.05].", "SHARE", minimum=0.001, maximum=0.999)
+    ] = 0.05
+    disk_limit: Annotated[
+        float, Option("The share of a disk that may be used [default: 0.85].", "SHARE", minimum=0.001, maximum=1)
+    ] = 0.85
+    ignore_racks: Annotated[bool, Option("Plan as if brokers had no racks.")] = False
+    throttle: Annotated[
+        str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE", syntax=SIZE)
+    ] = None
+    snapshot: Annotated[
+        Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)
+    ] = None
+    file: Annotated[Path | None, Option("The file for the plan, which `execute` reads.", "FILE")] = None
+
+
 @operation(
     examples=(
         "reassign-partitions plan --drain 3",
@@ -63,53 +99,25 @@ class PlanReport:
     ),
     connects=lambda arguments: arguments["snapshot"] is None,
 )
-async def plan(
-    run: Run,
-    balance: Annotated[
-        list[str],
-        Option("Balance count, size, or leaders; NAME=WEIGHT makes one of them heavier.", "GOAL", syntax=GOAL),
-    ] = [],
-    drain: Annotated[
-        list[int], Option("Move all replicas away from this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1)
-    ] = [],
-    replication_factor: Annotated[
-        int | None, Option("The new replication factor of the topics.", "N", minimum=1)
-    ] = None,
-    topic: Annotated[list[str], Option("Plan only topics that match this pattern [default: all].", "PATTERN")] = [],
-    exclude: Annotated[list[str], Option("Leave topics that match this pattern where they are.", "PATTERN")] = [],
-    tolerance: Annotated[
-        float, Option("How far bytes may be from their share [default: 0.05].", "SHARE", minimum=0.001, maximum=0.999)
-    ] = 0.05,
-    disk_limit: Annotated[
-        float, Option("The share of a disk that may be used [default: 0.85].", "SHARE", minimum=0.001, maximum=1)
-    ] = 0.85,
-    ignore_racks: Annotated[bool, Option("Plan as if brokers had no racks.")] = False,
-    throttle: Annotated[
-        str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE", syntax=SIZE)
-    ] = None,
-    snapshot: Annotated[
-        Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)
-    ] = None,
-    file: Annotated[Path | None, Option("The file for the plan, which `execute` reads.", "FILE")] = None,
-) -> Rows[PlanReport]:
+async def plan(run: Run, options: PlanOptions) -> Rows[PlanReport]:
     """Plan a reassignment with the least data to move, in Kafka's JSON form.
 
     Replicas that are well placed stay. Without `balance`, only what must move is moved. New brokers receive their share
     when something is balanced. The spread of partitions over racks never becomes worse.
     """
-    rate = None if throttle is None else parse_size(throttle)
+    rate = None if options.throttle is None else parse_size(options.throttle)
     request = PlanRequest(
-        balance=parse_balance(balance),
-        drain=frozenset(drain),
-        replication_factor=replication_factor,
-        topics=tuple(topic),
-        exclude=tuple(exclude),
-        tolerance=tolerance,
-        disk_limit=disk_limit,
-        rack_aware=not ignore_racks,
+        balance=parse_balance(options.balance),
+        drain=frozenset(options.drain),
+        replication_factor=options.replication_factor,
+        topics=tuple(options.topic),
+        exclude=tuple(options.exclude),
+        tolerance=options.tolerance,
+        disk_limit=options.disk_limit,
+        rack_aware=not options.ignore_racks,
     )
-    made = make_plan(await snapshot_of(run, snapshot), request)
-    written = file if made.moves else None
+    made = make_plan(await snapshot_of(run, options.snapshot), request)
+    written = options.file if made.moves else None
     if written is not None:
         run.files.write(written, made.file().to_json())
     return [_report(made, rate, written)]
