@@ -1,12 +1,12 @@
 """A client for dry runs of tools: it answers changes as the cluster would, and makes none.
 
-A tool runs as always, with its checks, its lines, and its exit status; only its requests differ. What cannot be checked
-without being done is refused, so a dry run never says more than it knows.
+A tool runs as always, with its checks, its lines, and its exit status; its requests are only validated. An operation
+that cannot be validated is refused, so a dry run never says more than it knows.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.errors import NotSupported
@@ -16,32 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DryRunClient"]
 
-VALIDATED = frozenset(
-    {
-        "alter_client_quotas",
-        "alter_configs",
-        "alter_topics",
-        "cancel_reassignments",
-        "create_topics",
-        "delete_topics",
-        "elect_leaders",
-        "reassign_partitions",
-        "update_features",
-    }
-)
-"""Operations with `validate_only`."""
 READING = (
-    "describe_",
-    "list_",
-    "find_",
-    "may_",
-    "export_",
-    "group_lags",
-    "lowest_",
-    "active_",
-    "registered_",
-    "recorded_",
-    "plan_",
+    *("active_", "describe_", "export_", "find_", "group_lags", "list_", "lowest_", "may_", "plan_"),
+    *("recorded_", "registered_"),
 )
 """Beginnings of the names of operations that change nothing."""
 ATTRIBUTES = frozenset({"backend", "close", "commands", "dialect", "open_another"})
@@ -58,18 +35,15 @@ class DryRunClient:
         self._admin = admin
 
     def __getattr__(self, name: str) -> Any:
-        if name in VALIDATED:
-            return partial(getattr(self._admin, name), validate_only=True)
         if name.startswith("wait_"):
             return _no_wait
+        operation = getattr(self._admin, name)
         if name.startswith(READING) or name in ATTRIBUTES:
-            return getattr(self._admin, name)
-        raise NotSupported("a dry run", f"{name} cannot be checked without being done")
-
-    async def update_features(self, updates: Any, *, validate_only: bool = True, **options: Any) -> Any:
-        """Check an update, also if the tool has a dry run of its own."""
-        del validate_only
-        return await self._admin.update_features(updates, validate_only=True, **options)
+            return operation
+        if "validate_only" not in signature(operation).parameters:
+            raise NotSupported("a dry run", f"{name} cannot be checked without being done")
+        # Also for a tool with a dry run of its own, which passes the argument.
+        return lambda *arguments, **options: operation(*arguments, **{**options, "validate_only": True})
 
 
 async def _no_wait(*_: Any, **__: Any) -> None:

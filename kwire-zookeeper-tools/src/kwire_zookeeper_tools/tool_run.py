@@ -53,6 +53,10 @@ NO_CLUSTER = Environment()
 class ToolRun:
     """One run of a tool. It closes what the tool has opened through it.
 
+    It is open until `close`, which `tool_runner` calls once the tool has ended, however it ends. Sessions and clients
+    are opened on first use, each at most once: of the cluster that an option of the tool names, otherwise of the
+    environment. With a dry run as environment, no client changes anything, and ZooKeeper is refused.
+
     Args:
         environment: the environment of the tool.
         options: the values of the options that the needs of the tool have added, by name.
@@ -204,6 +208,8 @@ class ToolRun:
 
 class NodeRun(ToolRun):
     """One run of a tool of nodes, in the event loop of the node, on its state and its session.
+
+    It opens nothing: the environment names no cluster, and `store` is the node's session, which it must not close.
 
     Attributes:
         services: the parts of the node.

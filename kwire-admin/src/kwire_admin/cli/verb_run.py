@@ -180,7 +180,16 @@ class NotConfirmed(Exception):
 
 
 class VerbRun:
-    """One run of a verb.
+    """One run of a verb in a command.
+
+    | state | from | until |
+    |---|---|---|
+    | checked | `rows` is called | the file of clusters allows the change |
+    | connected | a client is open, unless the verb needs none | the cluster has the expected id |
+    | running | the verb has its `Run` | it returns rows, or raises |
+
+    Nothing is sent that changes the cluster before the last state. `interrupted` says in every state what was done:
+    nothing, unless `AdminClient.commands` has requests of this run, or the verb has set `Run.interruption`.
 
     Args:
         verb: the verb.

@@ -32,7 +32,12 @@ T = TypeVar("T")
 
 
 class VerbSession:
-    """Runs one verb in a process of its own. A shell has a session for all of its statements."""
+    """What the verbs of a process share: the options that choose a cluster, an event loop, and the printing of errors.
+
+    A command has a session for its one verb, without state: each method opens what it needs. A shell has one
+    `ShellSession` for all statements, which keeps the client of the cluster open between them. A `VerbRun` uses a
+    session in this order: `options`, `cluster`, `run` with `admin` within it, and `report` for errors or `finish`.
+    """
 
     def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the options that choose the cluster, from the options of a command."""

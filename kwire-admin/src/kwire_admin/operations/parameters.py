@@ -3,7 +3,8 @@
     async def create(run: Run, names: Annotated[list[str], Argument("Names of the topics.")]) -> Rows[Change]: ...
 
 A parameter with `Argument` is positional; a type `list[...]` takes any number of values. A parameter with `Option` is
-an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice.
+an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice. A parameter whose type is a dataclass stands for the fields of
+the class, which are annotated in the same way.
 """
 
 from __future__ import annotations
@@ -281,7 +282,12 @@ def _declared(function: Callable[..., Any], name: str, hint: Any, default: Any) 
 
 @cache
 def _groups(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the dataclasses among the types of the parameters of a function, by the name of the parameter."""
+    """Return the dataclasses among the types of the parameters of a function, by the name of the parameter.
+
+    A function that takes any arguments has none.
+    """
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(function).parameters.values()):
+        return {}
     hints = get_type_hints(function, include_extras=True)
     return {name: hint for name, hint in hints.items() if name not in ("run", "return") and is_dataclass(hint)}
 

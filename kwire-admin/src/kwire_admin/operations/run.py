@@ -2,6 +2,17 @@
 
 A run carries all that a verb may use beside its arguments, so verbs read no environment, files, or terminal by
 themselves, and work the same in a command, in the shell, and over HTTP.
+
+| class | what it is | made by |
+|---|---|---|
+| `Run` | what a verb may use: a client, questions, output | `VerbRun`, workers of HTTP |
+| `VerbRun` (`cli.verb_run`) | a verb in a command, from its options to its exit code | `run_command` |
+| `VerbSession` (`cli.verb_session`) | what verbs of a process share: cluster, loop, errors | a command, or the shell |
+| `ToolRun` (`kwire_zookeeper_tools`) | what a tool may use: connections of its own, printed lines | `run_tool` |
+| `NodeRun` (`kwire_zookeeper_tools`) | a `ToolRun` in the loop of a node, on the node's state | the node |
+
+The first three serve verbs, and the others tools: a verb gets a client that its caller closes, a tool opens and closes
+its own.
 """
 
 from __future__ import annotations
@@ -28,6 +39,10 @@ def _ignore(shown: object) -> None:
 @dataclass(eq=False)
 class Run:
     """One run of a verb.
+
+    It has no states: a verb reads, and unless `dry_run` is true, asks with `show_plan` and `confirm`, and changes. In
+    a dry run, it sends nothing that changes the cluster, and asks nothing. `interruption` is set by a verb that leaves
+    work in progress, from then on.
 
     Attributes:
         client: the client of the cluster; None if no cluster was named. Verbs take it from `admin`.
