@@ -3,8 +3,8 @@
     async def create(run: Run, names: Annotated[list[str], Argument("Names of the topics.")]) -> Rows[Change]: ...
 
 A parameter with `Argument` is positional; a type `list[...]` takes any number of values. A parameter with `Option` is
-an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice. A parameter whose type is a dataclass stands for the fields of
-the class, which are annotated in the same way.
+an option named after it; `bool` makes a flag, `list[...]` an option that can be repeated, and a StrEnum a choice. A
+parameter whose type is a dataclass stands for the fields of the class, which are annotated in the same way.
 """
 
 from __future__ import annotations
