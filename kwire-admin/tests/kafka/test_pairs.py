@@ -1,4 +1,4 @@
-"""What guards a verb that sets something guards the verb that unsets it, on real Kafka."""
+"""A guard of a verb that sets something is a guard of the verb that unsets it, on real Kafka."""
 
 from __future__ import annotations
 

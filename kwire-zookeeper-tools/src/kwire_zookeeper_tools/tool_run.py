@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from kwire.client.admin.errors import NotSupported
@@ -27,6 +28,14 @@ __all__ = ["NO_CLUSTER", "Environment", "NodeRun", "ToolRun", "registered_broker
 
 CLIENT_ID = "kwire-tools"
 """Default client id of the connections of tools."""
+
+
+READING = (
+    *("active_", "describe_", "export_", "find_", "group_lags", "list_", "lowest_", "may_", "plan_"),
+    *("recorded_", "registered_"),
+)
+"""Beginnings of the names of operations that change nothing."""
+ATTRIBUTES = frozenset({"backend", "close", "commands", "dialect", "open_another"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +151,6 @@ class ToolRun:
             self._admin = await self._open_admin(client_id)
             self._opened.push_async_callback(self._admin.close)
         if self._environment.is_dry_run:
-            from kwire_zookeeper_tools.dry_run_client import DryRunClient
-
             validating: Any = DryRunClient(self._admin)
             return cast("AdminClient", validating)
         return self._admin
@@ -204,6 +211,35 @@ class ToolRun:
             allowed = ", ".join(map(str, folders)) or "none"
             raise ToolFailed(f"{path} is outside of the folders that tools may use here: {allowed}")
         return resolved
+
+
+class DryRunClient:
+    """An `AdminClient` whose changes are only validated, for dry runs of tools.
+
+    A tool runs as always, with its checks, its lines, and its exit status. An operation that cannot be validated is
+    refused, so a dry run never says more than it knows.
+
+    Args:
+        admin: the client of the cluster.
+    """
+
+    def __init__(self, admin: AdminClient) -> None:
+        self._admin = admin
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("wait_"):
+            return _no_wait
+        operation = getattr(self._admin, name)
+        if name.startswith(READING) or name in ATTRIBUTES:
+            return operation
+        if "validate_only" not in signature(operation).parameters:
+            raise NotSupported("a dry run", f"{name} cannot be checked without being done")
+        # Also for a tool with a dry run of its own, which passes the argument.
+        return lambda *arguments, **options: operation(*arguments, **{**options, "validate_only": True})
+
+
+async def _no_wait(*_: Any, **__: Any) -> None:
+    """Wait for nothing: no change was made."""
 
 
 class NodeRun(ToolRun):

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class VerbSession:
-    """What the verbs of a process share: the options that choose a cluster, an event loop, and the printing of errors.
+    """The parts that verbs of a process share: the choice of the cluster, the event loop, and the output of errors.
 
     A command has a session for its one verb, without state: each method opens what it needs. A shell has one
     `ShellSession` for all statements, which keeps the client of the cluster open between them. A `VerbRun` uses a

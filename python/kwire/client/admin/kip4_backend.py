@@ -206,7 +206,7 @@ class Kip4Backend:
         ]
 
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
-        """Start elections. Nodes answer by topic, so a check before tells which partitions can get their leader."""
+        """Start elections. Nodes answer by topic, so the partitions that can get their leader are found out before."""
         from kwire.client.admin.election_checks import check_election
         from kwire.messages.kip4.preferred_replica_leader_election import (
             PreferredReplicaLeaderElectionRequest,

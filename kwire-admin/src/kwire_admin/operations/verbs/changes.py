@@ -60,7 +60,7 @@ async def carry_out(run: Run, items: Iterable[str], question: str, request: str,
 
     Args:
         run: the run.
-        items: the items, each of which is changed once.
+        items: the items; one that is named twice is changed once.
         question: the question before the change; empty for no question.
         request: the name of the request message of Kafka with which `change` changes the items.
         change: changes items.

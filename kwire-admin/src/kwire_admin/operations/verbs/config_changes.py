@@ -105,7 +105,7 @@ async def change_configs(
     elif reason := unknown_deletion(run.admin, plan, change.delete):
         raise NotFound(reason)
     shadowed_by = await _shadowed_by(run.admin, resource, names)
-    # A broker reports what was set for brokers a moment ago with a delay, so only topics are believed.
+    # Brokers report changes of their own configs with a delay, so only the configs of topics are compared.
     is_effective = resource.type is not ConfigResourceType.TOPIC or len(names) > len(plan.unset)
     if run.dry_run or run.admin.dialect == "kip4":  # nodes have an audit of their own
         outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
