@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
+from kwire._util.light_dataclasses import dataclass, field
 from kwire_admin.operations import registry
 from kwire_admin.operations.declaration import operation
-from kwire_admin.operations.parameters import Argument, Danger, Option, declared_parameters
+from kwire_admin.operations.parameters import REQUIRED, Argument, Danger, Option, declared_parameters
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.elections.run import ElectionType
 
@@ -55,7 +54,7 @@ async def grouping(run: Run, first: Annotated[str, Argument("The first.")], opti
 async def test_a_dataclass_stands_for_its_fields() -> None:
     parameters = declared_parameters(grouping)
     assert [(parameter.name, parameter.default, parameter.many) for parameter in parameters] == [
-        ("first", inspect.Parameter.empty, False),
+        ("first", REQUIRED, False),
         ("size", 3, False),
         ("names", [], True),
     ]

@@ -280,13 +280,17 @@ def _declared(function: Callable[..., Any], name: str, hint: Any, default: Any) 
     return Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, default)
 
 
+TAKES_ANY = 8
+"""The flag of code with `**values` (CO_VARKEYWORDS of `inspect`)."""
+
+
 @cache
 def _groups(function: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the dataclasses among the types of the parameters of a function, by the name of the parameter.
 
     A function that takes any arguments has none.
     """
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(function).parameters.values()):
+    if function.__code__.co_flags & TAKES_ANY:
         return {}
     hints = get_type_hints(function, include_extras=True)
     return {name: hint for name, hint in hints.items() if name not in ("run", "return") and is_dataclass(hint)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+from kwire._util.light_dataclasses import dataclass
 from kwire.errors import KwireError, RecordsDecodeError
 from kwire.jsonform import to_json
 from kwire.messages.kafka.end_txn_marker import EndTxnMarker

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.secret import Secret
 from kwire_admin.operations.declaration import ANYWHERE, ToolFailed, operation
 from kwire_admin.operations.parameters import Address, InvalidArgument, Option

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.properties import parse_properties
 from kwire._util.readable import counted
 from kwire._util.text_files import EncodingError, read_properties

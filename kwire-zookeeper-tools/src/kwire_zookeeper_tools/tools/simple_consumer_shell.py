@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from kwire._util.light_dataclasses import dataclass, field
 from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
 from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
 from kwire.errors import RecordsDecodeError
