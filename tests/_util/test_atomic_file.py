@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import stat
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,3 +82,49 @@ def test_upload_to_a_folder_does_not_follow_links(tmp_path: Path) -> None:
 
     assert victim.read_text() == "precious"
     assert (link.parent / segment.name).read_bytes() == b"rows"
+
+
+def test_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        replace_file(pipe, "orders,0,5\n")
+        assert os.read(reader, 100) == b"orders,0,5\n"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+
+
+def test_socket_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        with pytest.raises(OSError, match="No such device or address"):
+            replace_file(path, "x")
+        assert stat.S_ISSOCK(path.lstat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_name_of_an_open_file_is_written_to(name: str, tmp_path: Path) -> None:
+    script = f"from kwire._util.atomic_file import replace_file; replace_file({name!r}, 'offsets')"
+    piped = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
+    assert piped.stdout == b"offsets"
+    target = tmp_path / "out"
+    with target.open("wb") as stdout:
+        stdout.write(b"before ")
+        stdout.flush()
+        subprocess.run([sys.executable, "-c", script], stdout=stdout, check=True)
+    assert target.read_bytes() == b"before offsets"
+
+
+def test_device_stays(tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # as /dev/null, which the test must not endanger
+        descriptor = os.open(device, os.O_WRONLY)
+    except PermissionError:  # only root may create devices, and only root could replace one
+        return
+    os.close(descriptor)
+    replace_file(device, "x")
+    assert stat.S_ISCHR(device.lstat().st_mode)

@@ -1,7 +1,7 @@
 """SIGTERM and SIGHUP as an interrupt: a command that is ended says what it has changed, as after Ctrl-C.
 
 Deleted pods, canceled jobs, and stopped services get SIGTERM, and a closed terminal sends SIGHUP. Without a handler,
-the process ends at once, and nobody learns whether a change was sent.
+the process ends at once, without a word about a change that was sent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EndSignal:
 
 @contextmanager
 def end_signals() -> Iterator[EndSignal]:
-    """Interrupt the block when SIGTERM or SIGHUP arrives. Signals that somebody handles or ignores stay as they are."""
+    """Interrupt the block when SIGTERM or SIGHUP arrives, unless it is ignored or has another handler."""
     received = EndSignal()
     if threading.current_thread() is not threading.main_thread():  # another thread cannot handle signals
         yield received
