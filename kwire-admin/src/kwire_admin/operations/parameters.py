@@ -244,7 +244,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     hints = get_type_hints(function, include_extras=True)
     parameters: list[Parameter] = []
     for name, default in _defaults(function).items():
-        hint = hints.get(name)
+        hint: Any = hints.get(name)
         if name == "run":
             continue
         if is_dataclass(hint):
