@@ -38,7 +38,7 @@ def recorded(cluster: Kafka44, home: Path) -> str:
 
 def type_session(cluster: Kafka44, terminal: Terminal) -> None:
     """Type the session."""
-    terminal.wait_for(" topics")
+    terminal.wait_for(" topic")
     for statement in (
         "topics create orders --partitions 2 --replication-factor 1;",
         "topics descrbe orders;",

@@ -50,11 +50,15 @@ class Traffic:
             thread.join()
         self._consumer.close()
 
+    def produce(self, records: int) -> None:
+        """Produce some records now."""
+        for _ in range(records):
+            self._producer.produce(self._topic, b"record", partition=0)
+        self._producer.flush(60)
+
     def _produce(self) -> None:
         while not self._ended.wait(self.ROUND):
-            for _ in range(self.produced):
-                self._producer.produce(self._topic, b"record", partition=0)
-            self._producer.flush(10)
+            self.produce(self.produced)
 
     def _consume(self) -> None:
         while not self._ended.wait(self.ROUND):
