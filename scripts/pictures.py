@@ -9,6 +9,7 @@ so this needs Java 17, Maven, and Chromium.
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import subprocess
 import sys
@@ -45,6 +46,14 @@ ADMINISTRATION = (
 )
 """The commands of two pictures. Broker 3 is down in the second one."""
 ASSIGNMENT = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2], 3: [1, 3, 2]}
+OFFSETS = "__consumer_offsets"
+OFFSETS_ASSIGNMENT = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
+VARYING = (
+    (r"127\.0\.0\.1:\d{5}", "10.0.0.103:9092"),
+    (r"(?<=of leader )\d", "1"),
+    (r"\b\d\d(?= s ago)", "15"),
+)
+"""Regular expressions of texts that differ between runs, with replacements of the same length: cells are as wide."""
 PRODUCED = (120, 80, 95, 60)
 COMMITTED = (120, 31, 95, 12)
 """Records and committed offsets of each partition."""
@@ -93,7 +102,10 @@ def terminal(title: str, commands: tuple[str, ...], columns: int, variables: Map
         name, *arguments = shlex.split(command)
         run = kwire_on_terminal(*arguments, COLUMNS=str(columns), LINES="60", **(variables or {}))
         console.print(Text.assemble("" if number == 0 else "\n", ("$ ", "dim"), (command, "bold")), highlight=False)
-        console.print(Text.from_ansi(run.out.rstrip("\n")), highlight=False)
+        shown = run.out.rstrip("\n")
+        for pattern, replacement in VARYING:
+            shown = re.sub(pattern, replacement, shown)
+        console.print(Text.from_ansi(shown), highlight=False)
         assert name in ("kwire", "kafka")
     return console.export_svg(title=title, code_format=FORMAT, unique_id="kwire")
 
@@ -105,6 +117,13 @@ def hex_dump_terminal() -> str:
 
 def kafka_terminal(cluster: Kafka44) -> str:
     """Return the picture of the command `kafka` on a cluster with a broker that is down."""
+
+    def is_behind() -> bool:
+        """Return whether the voter of the broker has been silent for a time of two digits."""
+        run = kwire_on_terminal("cluster", "health", COLUMNS="200", KWIRE_BOOTSTRAP=cluster.bootstrap)
+        return re.search(r"\b\d\d s ago", run.out) is not None
+
+    eventually_sync(is_behind, "the voter is behind", within=90)
     return terminal("kafka", ADMINISTRATION, 84, {"KWIRE_BOOTSTRAP": cluster.bootstrap})
 
 
@@ -114,7 +133,9 @@ def broken_cluster() -> Iterator[Kafka44]:
     # Other values than in small test clusters, so that the replicas of each partition are known.
     with Kafka44(brokers=3, config={"offsets.topic.replication.factor": "3"}) as cluster:
         with BlockingAdminClient(cluster.bootstrap) as admin:
-            admin.create_topics({"orders": NewTopic(assignment=ASSIGNMENT)}).raise_first()
+            # Brokers would choose the replicas of the offsets at random.
+            offsets_topic = NewTopic(assignment=OFFSETS_ASSIGNMENT, configs={"cleanup.policy": "compact"})
+            admin.create_topics({"orders": NewTopic(assignment=ASSIGNMENT), OFFSETS: offsets_topic}).raise_first()
             admin.wait_until_created({"orders": len(ASSIGNMENT)})
             producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
             for partition, records in enumerate(PRODUCED):

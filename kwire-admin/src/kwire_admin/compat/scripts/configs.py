@@ -80,6 +80,8 @@ async def run(run: ScriptRun) -> None:
     if "bootstrap-server" not in values:
         raise ScriptUsageError(
             "One of the required --bootstrap-server or --bootstrap-controller arguments must be specified"
+            if run.is_before(NEWEST)
+            else "Either --bootstrap-server or --bootstrap-controller must be specified."
         )
     changes = ("add-config", "add-config-file", "delete-config")
     if "alter" in values and not any(name in values for name in changes):
