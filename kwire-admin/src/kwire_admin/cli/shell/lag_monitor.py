@@ -73,7 +73,7 @@ class LagMonitor:
             try:
                 while not reading.done():
                     await asyncio.wait([reading], timeout=0.1 if self._answered is None else interval)
-                    screen.draw(lambda: self._print(screen.width))
+                    screen.draw(self._print)
                 await reading
             finally:
                 reading.cancel()
@@ -92,11 +92,11 @@ class LagMonitor:
             notes.append(f"No answer{since}, trying again{reason}")
         return notes
 
-    def _print(self, width: int) -> None:
+    def _print(self) -> None:
         encoding = self._session.terminal.encoding.lower().replace("-", "")
         trends = self.history.trends()
         if trends:
-            print("\n".join(lag_lines(trends, BARS if encoding == "utf8" else PLAIN_BARS, width)))
+            print("\n".join(lag_lines(trends, BARS if encoding == "utf8" else PLAIN_BARS)))
         elif self._answered is None and self._failure is None:
             print(f"Waiting for {self._session.choice.bootstrap} ...")
         for note in self.notes():

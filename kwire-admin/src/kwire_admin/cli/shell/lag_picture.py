@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire._util.readable import cell_width, counted, printable
-from kwire.terminal.colors import Paint
-from kwire.terminal.tables import TableColumn, plain_lines, record_lines
+from kwire._util.readable import counted
+from kwire.terminal.tables import TableColumn, plain_lines
 from kwire_admin.cli.shell.lag_history import STEADY
 
 if TYPE_CHECKING:
@@ -14,13 +13,13 @@ if TYPE_CHECKING:
 
     from kwire_admin.cli.shell.lag_history import LagTrend
 
-__all__ = ["BARS", "LEAST_WIDTH", "PLAIN_BARS", "lag_lines", "readable_time", "trend_bars"]
+__all__ = ["BARS", "PLAIN_BARS", "lag_lines", "readable_time", "trend_bars"]
 
 BARS = "▁▂▃▄▅▆▇█"
 PLAIN_BARS = "_.-=+*#@"
 """Bars for terminals without Unicode."""
-WIDTH, LEAST_WIDTH = 16, 5
-"""Maximum number of bars of a trend, and the minimum on a narrow terminal: the width of its title."""
+WIDTH = 16
+"""Characters of a trend."""
 
 COLUMNS = (
     TableColumn("GROUP"),
@@ -36,36 +35,16 @@ COLUMNS = (
 )
 
 
-def lag_lines(trends: Sequence[LagTrend], bars: str, width: int | None = None) -> list[str]:
+def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
     """Return a table of the lag of partitions, and the sum if there are several.
 
-    The last column is shown if offsets are not only in brokers. On a narrow terminal, trends are shorter. If that does
-    not suffice, each partition is a record with a line for each cell, so that nothing is cut off.
+    The last column is shown if offsets are not only in brokers.
 
     Args:
         trends: the partitions.
         bars: characters from low to high.
-        width: columns of the terminal; None for any width.
     """
-    shown = len(COLUMNS) if any(trend.store != "brokers" for trend in trends) else len(COLUMNS) - 1
-    columns = COLUMNS[:shown]
-    length = min(WIDTH, max((len(trend.lags) for trend in trends), default=0))
-    lines = list(plain_lines(columns, _rows(trends, bars, length, shown)))
-    if width is not None and (excess := max(map(cell_width, lines)) - width) > 0:
-        rows = _rows(trends, bars, max(length - excess, LEAST_WIDTH), shown)
-        lines = list(plain_lines(columns, rows))
-        if max(map(cell_width, lines)) > width:
-            safe = [[*map(printable, row)] for row in rows]
-            lines = list(record_lines(columns, safe, Paint(on=False)))
-    lags = [trend.lag for trend in trends if trend.lag is not None]
-    if len(lags) > 1:
-        lines += ["", f"{counted(sum(lags), 'message')} behind in {len(lags)} partitions"]
-    return lines
-
-
-def _rows(trends: Sequence[LagTrend], bars: str, length: int, shown: int) -> list[list[str]]:
-    """Return the first cells of each partition. A trend has at most `length` bars."""
-    return [
+    rows = [
         [
             trend.group,
             trend.topic,
@@ -73,18 +52,24 @@ def _rows(trends: Sequence[LagTrend], bars: str, length: int, shown: int) -> lis
             _number(trend.committed),
             _number(trend.end),
             _number(trend.lag),
-            trend_bars(trend.lags, bars, length),
+            trend_bars(trend.lags, bars),
             "-" if trend.change is None else f"{trend.change:+.1f}",
             _caught_up(trend),
             trend.store,
-        ][:shown]
+        ]
         for trend in trends
     ]
+    shown = len(COLUMNS) if any(trend.store != "brokers" for trend in trends) else len(COLUMNS) - 1
+    lines = list(plain_lines(COLUMNS[:shown], [row[:shown] for row in rows]))
+    lags = [trend.lag for trend in trends if trend.lag is not None]
+    if len(lags) > 1:
+        lines += ["", f"{counted(sum(lags), 'message')} behind in {len(lags)} partitions"]
+    return lines
 
 
-def trend_bars(lags: Sequence[int], bars: str, length: int = WIDTH) -> str:
+def trend_bars(lags: Sequence[int], bars: str) -> str:
     """Return the last lags as bars from the smallest to the largest of them, so that any change is visible."""
-    shown = lags[-length:]
+    shown = lags[-WIDTH:]
     smallest, largest = min(shown, default=0), max(shown, default=0)
     if smallest == largest:
         return (bars[-1] if largest else bars[0]) * len(shown)

@@ -49,11 +49,6 @@ class Screen:
         self._terminal.flush()
         return isinstance(error, KeyboardInterrupt)
 
-    @property
-    def width(self) -> int:
-        """Number of columns of the terminal."""
-        return self._console.width
-
     def draw(self, function: Callable[[], T]) -> T:
         """Show what a function prints, and return its result."""
         self._next = time.monotonic() + self._seconds
