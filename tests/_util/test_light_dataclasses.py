@@ -101,7 +101,7 @@ def behavior(cls: type, names: list[str], arguments: dict[str, Any]) -> list[Any
         made == "made",
         outcome(setattr, twin, names[0], 8),
         outcome(delattr, twin, names[-1]),
-        # With slots, the standard library raises a TypeError for what is no field.
+        # With slots, the standard library raises a TypeError for an attribute that is not a field.
         outcome(setattr, twin, "other", 8) is None,
         outcome(delattr, twin, "other") is None,
         dataclasses.asdict(made),
@@ -141,7 +141,7 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True)
 class Triple(Pair):
-    """A dataclass of the standard library that extends one of ours."""
+    """A dataclass of the standard library whose base is a light one."""
 
     last: int = 3
 

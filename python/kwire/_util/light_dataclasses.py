@@ -81,7 +81,7 @@ if not TYPE_CHECKING:
         """Return the fields of a dataclass of this module or of the standard library in their order.
 
         Raises:
-            TypeError: it is none.
+            TypeError: it is not a dataclass.
         """
         cls = class_or_instance if isinstance(class_or_instance, type) else type(class_or_instance)
         declared_by = _declaring_class(cls)
@@ -143,7 +143,7 @@ def _made(cls: type, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type
     for name, f in own.items():
         if f.default is not MISSING:
             setattr(cls, name, f.default)
-        elif name in vars(cls):  # an option of `field`, which is no default
+        elif name in vars(cls):  # the options of `field` are not a default
             delattr(cls, name)
     return cls
 

@@ -281,7 +281,7 @@ def _modules(package: str) -> dict[str, str]:
 
 def _packages(package: str) -> dict[str, str]:
     """Return the packages in a package by the name in a command line."""
-    names = (entry.name for entry in _entries(package) if os.path.exists(f"{entry.path}/__init__.py"))  # noqa: PTH110
+    names = (entry.name for entry in _entries(package) if os.path.exists(f"{entry.path}/__init__.py"))  # noqa: PTH110  # a command does without pathlib
     return {_spelled(name): f"{package}.{name}" for name in names}
 
 
