@@ -13,13 +13,13 @@ from pathlib import Path
 from scripts.products import ROOT, product_of
 
 GATES = {
-    "kwire": 80,
-    "kwire-admin": 80,
-    "kwire-cluster": 80,
-    "kwire-pipeline": 75,  # executors of Spark are processes that coverage does not see
-    "kwire-zookeeper-tools": 75,  # most tests of its scripts need real brokers
+    "kwire": 85,
+    "kwire-admin": 66,  # many tests run the command in processes, which coverage does not see
+    "kwire-cluster": 86,
+    "kwire-pipeline": 80,
+    "kwire-zookeeper-tools": 68,  # as the administration, and most tests of its scripts need real brokers
 }
-"""The least percentage of lines and branches by product. Chosen, not measured."""
+"""The least percentage of lines and branches by product: two to three below what was measured on 2026-11-28."""
 
 
 def percentages(report: Path) -> dict[str, float]:
