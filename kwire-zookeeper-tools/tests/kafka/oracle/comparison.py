@@ -25,9 +25,9 @@ USAGE = re.compile(r"\Ausage: .*?(?=^[\w.-]+:\s+error:)", re.DOTALL | re.MULTILI
 TIMES = (
     (re.compile(r"(?<=Cluster ID: )\S+"), "ID"),
     (re.compile(r"\b\d{13}\b"), "MILLISECONDS"),
-    (re.compile(r"(?<=MILLISECONDS)(\s+)\d+(?=\s+orders)"), r"\1AGE"),
+    (re.compile(r"(?<=MILLISECONDS)(\s+)\d+\s+(?=orders)"), r"\1AGE "),
 )
-"""Cluster ids, times in milliseconds since 1970, and the age of a transaction in a row with its partitions."""
+"""Cluster ids, times in milliseconds since 1970, and the age of a transaction, which is as wide as its digits."""
 DOCUMENT = re.compile(r'\{"version".*\}')
 
 
