@@ -21,6 +21,7 @@ DOCUMENTS = {
     ("/api/v1/configs/apply", "file"): CLUSTER,
     ("/api/v1/configs/apply", "if_unchanged"): CLUSTER,
     ("/api/v1/configs/diff", "file"): CLUSTER,
+    ("/api/v1/configs/set", "from_file"): "retention.ms=1000\n",
     ("/api/v1/groups/reset-offsets", "from_file"): "orders,0,0\n",
     ("/api/v1/reassign-partitions/execute", "file"): PLAN,
     ("/api/v1/reassign-partitions/plan", "snapshot"): SNAPSHOT,

@@ -35,6 +35,7 @@ def test_server_behaves_as_its_document_says(tmp_path: Path) -> None:
     ):
         st = (sys.executable, "-c", program, "--config-file", configuration)
         checks = ("--checks", "all", "--max-examples", "5")
-        endless = ("--exclude-path", "/api/v1/events")
+        # Events have no end, and no ZooKeeper is there: the response to each valid request is 503.
+        excluded = ("--exclude-path", "/api/v1/events", "--exclude-path-regex", "^/api/v1/zookeeper/")
         path = os.pathsep.join((str(packages), str(ROOT / "kwire-admin")))
-        run(*st, "run", f"{server.url}/openapi.json", *checks, *endless, PYTHONPATH=path)
+        run(*st, "run", f"{server.url}/openapi.json", *checks, *excluded, PYTHONPATH=path)

@@ -10,7 +10,7 @@ moment.
 | later than `latest`, and so are the others | accepted: it is the clock of the driver that is wrong |
 | a single run of at most `FEW` polls, alone beside a run of many (`MANY`) or beside what is ingested | kept aside |
 | the same, but several in a row | accepted: polls at a long interval |
-| the same, but within the days that are kept of their broker | accepted: late |
+| the same, but within the days that are kept of their broker | accepted: late, unless they are extra (`extra_polls`) |
 | any other | accepted |
 
 Bronze has polls that are kept aside, and `bad_frames` a row for each. Their times are part of the progress of the

@@ -7,7 +7,7 @@ together with the known rows of their days.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
@@ -17,6 +17,7 @@ from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, to_rows
 from kwire.metadata.timestamps import microseconds
+from kwire_pipeline.ingest.attribution import broker_of, with_cluster
 from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
 from kwire_pipeline.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
 from kwire_pipeline.session import require_engine
@@ -46,13 +47,6 @@ if TYPE_CHECKING:
 DAYS_KEPT = 8
 """Number of days whose state at their beginning is kept. Later frames cost the whole history of their broker. Chosen,
 not measured."""
-
-RESPONSES_AHEAD = 64
-"""Maximum number of responses searched for the id of the cluster; older clusters do not report one. Chosen."""
-
-FAILED_POLLS_AHEAD = 10_000
-"""Maximum number of failed polls held back until a response reports the id of the cluster. Chosen: about three hours of
-polls, 10 MB."""
 
 BATCH_ROWS = 64
 """Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
@@ -107,6 +101,19 @@ class IngestTask(NamedTuple):
             for _, rows in groupby(marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
                 output.ingest_again(self, rows)
         yield manifest(output.entries)
+
+    def set_aside(self, rows: Iterable[Row]) -> list[ManifestEntry]:
+        """Keep rows aside that an ingest has taken for late ones (`extra_polls`), and return their manifest."""
+        with _Files(self) as output:
+            reporters: dict[str, _ReporterIngest] = {}
+            for row in rows:
+                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
+                if key not in reporters:
+                    reporters[key] = _ReporterIngest(key, self.reporters.get(key, {}), output)
+                reporters[key].set_aside(row, to_bronze=True)
+            for reporter in reporters.values():
+                output.end(reporter)
+        return output.entries
 
     def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Copy files of silver without the rows of `reporters` from their `day` on. For `mapInArrow` over files."""
@@ -171,11 +178,11 @@ class _Files:
         reporter: _ReporterIngest | None = None
         before: list[Row] = []
         faults = task.clock_faults(reporter_key(cluster, broker_id, endpoint, poller_id))
-        for recorded, known_cluster in _with_cluster(faults.plausible(chain([first], rows)), cluster):
+        for recorded, known_cluster in with_cluster(faults.plausible(chain([first], rows)), cluster):
             key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
             if reporter is None or reporter.key != key:
                 if reporter is not None:
-                    self._end(reporter)
+                    self.end(reporter)
                 reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
                 last = task.reporters.get(key, {}).get("last", NEVER)
             row = recorded._replace(cluster_id=recorded.cluster_id or known_cluster)
@@ -195,7 +202,7 @@ class _Files:
             reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
         for row in faults.found:
             reporter.set_aside(row._replace(cluster_id=row.cluster_id or cluster), to_bronze=True)
-        self._end(reporter)
+        self.end(reporter)
 
     def ingest_segments(self, task: IngestTask, folder: str, first: int) -> int:
         """Ingest the rows of a capture from a number on, and return the number of the next row."""
@@ -224,7 +231,7 @@ class _Files:
                 for row in faults.found:
                     reporter.set_aside(row)
         for reporter in reporters.values():
-            self._end(reporter)
+            self.end(reporter)
         return number
 
     def ingest_again(self, task: IngestTask, marked: Iterator[tuple[Row, bool]]) -> None:
@@ -248,7 +255,7 @@ class _Files:
                     self._apply_again(task, reporters, *marked_row)
                 waiting.clear()
         for reporter in reporters.values():
-            self._end(reporter)
+            self.end(reporter)
 
     def _apply_again(self, task: IngestTask, reporters: dict[str, _ReporterIngest], row: Row, late: bool) -> None:
         key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
@@ -306,7 +313,8 @@ class _Files:
         table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
         return [row for batch in table.to_batches() for row in to_rows(batch)]
 
-    def _end(self, reporter: _ReporterIngest) -> None:
+    def end(self, reporter: _ReporterIngest) -> None:
+        """Write the remaining rows of a reporter, and the entry of its progress."""
         reporter.finish()
         if reporter.applied or reporter.outside:
             self.entries.append(reporter.end())
@@ -441,45 +449,6 @@ class _ReporterIngest:
             self._state = self._output.write_state(self._builder)
             self._state_is_current = True
         return self._state
-
-
-def broker_of(row: Row) -> tuple[str | None, int, str, str | None]:
-    """Return the broker and poller of a row as `bronze.partition_by_broker` identifies them."""
-    endpoint = row.endpoint if row.cluster_id is None or row.broker_id < 0 else ""
-    return row.cluster_id, row.broker_id, endpoint, row.poller_id
-
-
-def _with_cluster(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:
-    """Return the rows with their cluster: the given one, or the first that a response reports.
-
-    A broker that is down when polling starts belongs to the cluster that it reports later.
-    """
-    while not cluster:
-        ahead: deque[Row] = deque()
-        cluster, responses = _read_until_cluster(rows, ahead)
-        yield from ((row, cluster) for row in ahead)
-        if not ahead or responses >= RESPONSES_AHEAD:
-            break
-    yield from ((row, cluster) for row in rows)
-
-
-def _read_until_cluster(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, int]:
-    """Move rows to `ahead` until a response reports a cluster.
-
-    Returns:
-        The cluster, empty if none is reported, and the number of responses in `ahead`.
-    """
-    builder = StateBuilder()
-    responses = 0
-    for row in rows:
-        ahead.append(row)
-        if row.frame is not None:
-            responses += 1
-            if reported := builder.apply(row).cluster_id:
-                return reported, responses
-        if responses >= RESPONSES_AHEAD or len(ahead) >= FAILED_POLLS_AHEAD:
-            break
-    return "", responses
 
 
 def _rows_of_segment(segment: Segment, first: int) -> tuple[list[tuple[Row, bool]], int]:

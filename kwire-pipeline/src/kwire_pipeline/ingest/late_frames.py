@@ -5,6 +5,9 @@ beginning of the day of the frame: the kept state of that day is restored, all b
 ingested again together with the late frames, and the files of silver since then are replaced. Rows of other brokers in
 these files are copied. All of it is one commit, so readers see either the old rows or the new ones.
 
+Late frames that are one poll too many among regular ones have the time of a wrong clock (`extra_polls`) and are kept
+aside: they would reopen days without a reason.
+
 A broker is refused if bronze lacks polls that silver has since that day: its reports cannot be computed again.
 """
 
@@ -16,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 from kwire._util.readable import counted
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.rows import SCHEMA, to_rows
+from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.in_process import f
 from kwire_pipeline.ingest.clock_faults import ANY_TIME
+from kwire_pipeline.ingest.extra_polls import EXTRA_POLLS, WINDOW, Reporter, are_extra
 from kwire_pipeline.ingest.ingest_task import DAYS_KEPT, IngestTask
 from kwire_pipeline.ingest.manifest_changes import of_type, oldest, row_counts, to_change
+from kwire_pipeline.silver.poll_gaps import METADATA
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.bronze import DDL, partition_by_reporter
 from kwire_pipeline.store.manifest import (
@@ -56,6 +62,8 @@ REPLACED_TOPICS = 1_000
 
 REPORTS = "cluster_id string, broker_id int, topic string, partition int, at timestamp, change string"
 """The columns of silver's `partitions` by which a report is found again."""
+
+POLLS_TABLE = "silver/polls"
 
 POLLS = "cluster_id string, broker_id int, date string"
 """The columns of silver's `polls` with which bronze is compared."""
@@ -94,6 +102,9 @@ class LateFrames:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
         if self._are_in_bronze(late):
             report.repeated = sum(file.rows for file in late)
+            return
+        if self._are_extra(late):
+            self._set_aside(late, change, report)
             return
         with self._engine.queries(in_process=self._engine.ingests_in_process(self._rows_to_read(late))):
             self._reopen(late, change, report)
@@ -185,6 +196,46 @@ class LateFrames:
             any(is_same_poll(row, other) for other in stored[row.cluster_id, row.broker_id, row.polled_at])
             for row in self._rows(LATE, late)
         )
+
+    def _are_extra(self, late: list[DataFile]) -> bool:
+        """Return whether a few late polls have the times of a wrong clock, by the ingested polls around them."""
+        if sum(file.rows for file in late) > EXTRA_POLLS:
+            return False
+        first = min(file.first for file in late if file.first is not None)
+        last = max(file.last for file in late if file.last is not None)
+        oldest_poll = min((file.first or 0 for file in self._snapshot.files(POLLS_TABLE)), default=0)
+        times = self._metadata_times(first - WINDOW, max(last, oldest_poll if first < oldest_poll else 0) + WINDOW)
+        return times is not None and are_extra(self._rows(LATE, late), times, oldest_poll)
+
+    def _metadata_times(self, first: int, last: int) -> dict[Reporter, list[int]] | None:
+        """Return the times of ingested Metadata polls of each poller in a span; None if it has too many files."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        files = [
+            file
+            for file in self._snapshot.files(POLLS_TABLE)
+            if (file.first is None or file.first <= last) and (file.last is None or file.last >= first)
+        ]
+        if sum(file.size for file in files) > COMPARED_BYTES:
+            return None
+        file_system = self._location.files()
+        times: dict[Reporter, list[int]] = defaultdict(list)
+        for file in files:
+            rows = pq.read_table(f"{POLLS_TABLE}/{file.path}", filesystem=file_system, partitioning=None)
+            polls = in_schema(rows, SILVER_SCHEMAS["polls"].arrow).filter(pc.field("api_key") == METADATA)
+            columns = (polls[name].to_pylist() for name in ("cluster_id", "broker_id", "poller_id", "polled_at"))
+            for cluster_id, broker_id, poller_id, at in zip(*columns, strict=True):
+                times[cluster_id, broker_id, poller_id].append(microseconds(at))
+        return {reporter: sorted(found) for reporter, found in times.items()}
+
+    def _set_aside(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
+        """Keep late polls aside, and let `change` and `report` describe the whole ingest."""
+        entries = self._task(self._record.progress.reporters | change.reporters, {}).set_aside(self._rows(LATE, late))
+        final = to_change(self._record, [*self._entries, *entries])
+        change.reporters, change.added = final.reporters, final.added
+        change.rows = report.rows = row_counts([*self._entries, *entries])
+        report.outside += [text for reporter in of_type(entries, ReporterProgress) for text in reporter.outside]
 
     def _rows(self, folder: str, files: Iterable[DataFile]) -> Iterator[Row]:
         """Read rows of bronze in the driver."""

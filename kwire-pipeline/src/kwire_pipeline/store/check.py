@@ -29,8 +29,8 @@ from kwire_pipeline.store.record import (
     Pin,
     StoreChange,
     StoreProgress,
+    commit_number,
 )
-from kwire_pipeline.store.table_files import files_below
 from kwire_pipeline.store.table_log import TableLog
 from kwire_pipeline.store.table_version import blame, number_of, pinned_table
 
@@ -128,7 +128,7 @@ def check(store: PipelineStore) -> list[Finding]:
     for checked in check_tables(store, newest):
         findings += checked.findings
         findings += [Finding(checked.name, text) for text in checked.obstacles]
-    states = {path for path, _ in files_below(store.files, STATE)}
+    states = {path for path, _ in store.list_files(STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
 
@@ -162,7 +162,7 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     derived = {check.name for check in checks if _is_derived(check.name)}
     drops_gold = _drops_gold(checks)
     versions: dict[str, int] = {}
-    numbers = [newest.number, *store.record_numbers()]
+    numbers = [newest.number, *(commit_number(path) for path, _ in store.records())]
     totals = dict(newest.progress.totals)
     for checked in checks:
         name = checked.name
@@ -356,7 +356,7 @@ def _lost_tables(store: PipelineStore, checks: list[TableCheck], *, execute: boo
     steps = []
     for checked in checks:
         if checked.table is None:
-            if any(files_below(store.files, checked.name)):
+            if any(store.list_files(checked.name)):
                 text = f"{checked.name} has files and no log: restore {checked.name}/_delta_log from a backup"
                 raise CannotRepair(store.out, text)
             text = "is dropped" if checked.name.startswith("gold/") else "is created again without rows"
@@ -402,7 +402,7 @@ def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    paths = {path for path, _ in files_below(store.files, name)}
+    paths = {path for path, _ in store.list_files(name)}
 
     def fault(file: DataFile) -> str:
         path = f"{name}/{file.path}"
@@ -425,7 +425,7 @@ def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
 
 def _forget_states(store: PipelineStore, progress: StoreProgress) -> list[Finding]:
     """Remove states that do not exist from the progress of brokers."""
-    paths = {path for path, _ in files_below(store.files, STATE)} | {""}
+    paths = {path for path, _ in store.list_files(STATE)} | {""}
     steps = []
     reporters = dict(progress.reporters)
     for key, reporter in reporters.items():

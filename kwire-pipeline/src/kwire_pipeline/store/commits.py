@@ -41,7 +41,6 @@ from kwire_pipeline.store.errors import ConcurrentCommit, DamagedStore, MissingF
 from kwire_pipeline.store.ingests import Ingests, pins_of
 from kwire_pipeline.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number
 from kwire_pipeline.store.snapshot import Snapshot
-from kwire_pipeline.store.table_files import files_below
 from kwire_pipeline.store.table_log import APPLICATION
 from kwire_pipeline.store.table_version import number_of, pinned_table, rows_of
 from kwire_pipeline.tables import DATE
@@ -115,7 +114,7 @@ class PipelineStore:
     def _has_commits(self) -> bool:
         """Return whether a store without the table `ingests` has commits."""
         tables = (self._open(name) for name in self._layouts)
-        return bool(self._records()) or any(number_of(table) for table in tables if table is not None)
+        return bool(self.records()) or any(number_of(table) for table in tables if table is not None)
 
     # Reading
 
@@ -298,17 +297,13 @@ class PipelineStore:
         """Return the rows of `ingests` that can be read, also removed ones, newest first."""
         return [] if self._open(INGESTS) is None else self._ingests().readable_rows()
 
-    def record_numbers(self) -> list[int]:
-        """Return the numbers of all records, decided or not."""
-        return [commit_number(path) for path, _ in self._records()]
-
     def removed_rows(self) -> list[Row]:
         """Return the newest rows of `ingests` that another program removed and that can still be read, oldest first."""
         return [] if self._open(INGESTS) is None else self._ingests().removed_rows()
 
-    def applied_records(self) -> Iterator[CommitRecord]:
+    def appliedrecords(self) -> Iterator[CommitRecord]:
         """Return the records that all of their tables have, newest first: they were decided."""
-        for path, _ in sorted(self._records(), reverse=True):
+        for path, _ in sorted(self.records(), reverse=True):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 record = self.record(path)
                 tables = [self._open(name) for name in record.change.tables]
@@ -457,7 +452,7 @@ class PipelineStore:
     def _delete_old_records(self, newest: CommitRecord) -> None:
         """Delete records that are no longer needed, and the states that they have released."""
         used = newest.progress.states()  # a record that was never decided has released states that are still used
-        for path, changed in self._records():
+        for path, changed in self.records():
             if commit_number(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
                 continue
             with suppress(FileNotFoundError):  # another writer may delete it too
@@ -467,19 +462,24 @@ class PipelineStore:
 
     # Files
 
+    def list_files(self, *folders: str) -> list[tuple[str, datetime]]:
+        """Return the path of each file below folders, and the time of its last change. A folder need not exist."""
+        from pyarrow.fs import FileSelector
+
+        below = (FileSelector(folder, allow_not_found=True, recursive=True) for folder in folders)
+        return [(file.path, file.mtime) for each in below for file in self.files.get_file_info(each) if file.is_file]
+
     def used_files(self) -> set[str]:
         """Return the records that are kept, and the states that they refer to."""
         used = set()
-        for path, _ in self._records():
+        for path, _ in self.records():
             record = self.record(path)
             used |= {path, *record.progress.states(), *record.released}
         return used
 
-    def _records(self) -> list[tuple[str, datetime]]:
+    def records(self) -> list[tuple[str, datetime]]:
         """Return the paths and times of all complete records: while HDFS writes one, a dot precedes its name."""
-        return [
-            file for file in files_below(self.files, RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")
-        ]
+        return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _ingests(self) -> Ingests:
         return Ingests(self.location, self.files, self.open_table(INGESTS))
@@ -494,6 +494,6 @@ class PipelineStore:
             stream.write(content)
 
     def delete(self, path: str) -> None:
-        """Delete a file; another process may have deleted it already."""
+        """Delete a file that another process may have deleted already."""
         with suppress(FileNotFoundError):
             self.files.delete_file(path)

@@ -14,7 +14,7 @@ from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import INGESTS, LATE, RECORDS, STATE, CommitRecord, DataFile, StoreChange
 from kwire_pipeline.store.snapshot import Snapshot
-from kwire_pipeline.store.table_files import Output, TableFile, files_below, in_schema
+from kwire_pipeline.store.table_files import Output, TableFile, in_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ def vacuum(store: PipelineStore, keep: timedelta) -> int:
         if table == INGESTS or snapshot.pinned(table).ignored is None:
             deleted += delta_table.vacuum(store.location.child(table).native, keep, unnamed)
     used = store.used_files()
-    for path, changed in files_below(store.files, RECORDS, STATE, LATE):
+    for path, changed in store.list_files(RECORDS, STATE, LATE):
         if path not in used and changed < datetime.now(UTC) - unnamed:
             store.delete(path)
             deleted += 1

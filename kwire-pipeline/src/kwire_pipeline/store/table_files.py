@@ -19,7 +19,6 @@ from kwire_pipeline.store.record import INGESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,16 +157,6 @@ class PartitionWriter(NamedTuple):
                     files[key_values] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema, prefix)
                 files[key_values].write(own)
         yield manifest([*kept, *(file.close() for file in files.values())])
-
-
-def files_below(files: FileSystem, *folders: str) -> Iterator[tuple[str, datetime]]:
-    """Yield the path of each file below folders, and the time of its last change. A folder need not exist."""
-    from pyarrow.fs import FileSelector, FileType
-
-    for folder in folders:
-        for info in files.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True)):
-            if info.type == FileType.File:
-                yield info.path, info.mtime
 
 
 def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -12,6 +12,7 @@ import pytest
 from kwire.capture import Capture
 from kwire.capture.errors import NotACapture
 from kwire.capture.folder import segments
+from kwire_pipeline.ingest.clock_faults import FEW
 from kwire_pipeline.pipeline import Pipeline
 from tests.pipeline import bronze_rows
 from tests.pipeline.recorded import bronze
@@ -237,16 +238,17 @@ def test_late_frame_is_refused_when_old_parts_of_capture_are_deleted(spark: Spar
     pipeline.ingest_capture(str(folder))
     for segment in segments(str(folder))[:-1]:
         segment.path.unlink()
-    late = ROWS[300]._replace(polled_at=ROWS[300].polled_at + timedelta(milliseconds=1))
-    other = late._replace(broker_id=9, endpoint="other:1", polled_at=ROWS[-1].polled_at)
+    own = [row for row in ROWS[300:] if row.broker_id == ROWS[300].broker_id]
+    late = [row._replace(polled_at=row.polled_at + timedelta(milliseconds=1)) for row in own[: FEW + 1]]
+    other = late[0]._replace(broker_id=9, endpoint="other:1", polled_at=ROWS[-1].polled_at)
 
-    report = pipeline.ingest(bronze_rows.table(spark, tmp_path / "late", late, other))
+    report = pipeline.ingest(bronze_rows.table(spark, tmp_path / "late", *late, other))
     again = pipeline.ingest(bronze_rows.table(spark, tmp_path / "late", other))
 
     assert (report.late, report.repeated, again.repeated) == (0, 0, 1)
     [refused] = report.refused
     assert re.fullmatch(
-        rf"1 late frames of broker {late.broker_id} of .*: bronze has \d+ of \d+ polls since .*", refused
+        rf"{len(late)} late frames of broker {late[0].broker_id} of .*: bronze has \d+ of \d+ polls since .*", refused
     )
-    assert "refused: 1 late frames" in str(report)
+    assert f"refused: {len(late)} late frames" in str(report)
     assert sum(silver(tmp_path / "out")["polls"].values()) == len(ROWS) + 1

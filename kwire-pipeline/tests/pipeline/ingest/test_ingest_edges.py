@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire_pipeline import pipeline
-from kwire_pipeline.ingest import ingest_task
-from kwire_pipeline.ingest.ingest_task import _with_cluster
+from kwire_pipeline.ingest import attribution
+from kwire_pipeline.ingest.attribution import with_cluster
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.source.bronze import InvalidColumn, MissingPollTime
 from tests.pipeline.bronze_rows import START, failed_poll, response, table, topic
@@ -125,7 +125,7 @@ def test_failed_polls_without_cluster_are_repeated_once_cluster_is_known(ingest:
 
 
 def test_too_many_failed_polls_are_ingested_without_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest_task, "FAILED_POLLS_AHEAD", 4)
+    monkeypatch.setattr(attribution, "FAILED_POLLS_AHEAD", 4)
     rows = [*(failed_poll(second) for second in range(6)), response(6), failed_poll(7)]
 
     assert _clusters(rows) == ["", "", "", "", "c", "c", "c", "c"]
@@ -133,7 +133,7 @@ def test_too_many_failed_polls_are_ingested_without_cluster(monkeypatch: pytest.
 
 
 def _clusters(rows: Sequence[Row]) -> list[str]:
-    return [cluster for _, cluster in _with_cluster(iter(rows), "")]
+    return [cluster for _, cluster in with_cluster(iter(rows), "")]
 
 
 def test_frame_without_version_is_bad_frame(ingest: Ingest) -> None:

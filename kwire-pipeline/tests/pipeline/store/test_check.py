@@ -15,7 +15,7 @@ from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import DamagedStore
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import RECORDS, StoreChange
-from kwire_pipeline.store.table_files import Output, TableFile, files_below
+from kwire_pipeline.store.table_files import Output, TableFile
 from kwire_pipeline.tables import Layout
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere, ingest
 
@@ -41,9 +41,9 @@ def newest(folder: Path) -> Path:
 
 def repaired(store: PipelineStore) -> list[Finding]:
     """Repair a store, check it, and return the steps, which a dry run shows first."""
-    before = {path for path, _ in files_below(store.files, "")}
+    before = {path for path, _ in store.list_files("")}
     planned = store_check.repair(store, execute=False)
-    assert {path for path, _ in files_below(store.files, "")} == before
+    assert {path for path, _ in store.list_files("")} == before
     assert store_check.repair(store, execute=True) == planned
     assert store_check.check(PipelineStore(store.out)) == []
     return planned

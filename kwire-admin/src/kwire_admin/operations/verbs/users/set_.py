@@ -26,7 +26,7 @@ MAX_ITERATIONS = 16384
 )
 async def set_(
     run: Run,
-    name: Annotated[str, Argument("The name of the user.", "USER", "users")],
+    name: Annotated[str, Argument("The name of the user.", "USER", "users", minimum=1)],
     password: Annotated[Secret, Option("The new password.", "FILE", minimum=1)],
     mechanism: Annotated[
         ScramMechanismName, Option("The mechanism; a user can have a password for each [default: SCRAM-SHA-512].")
@@ -42,8 +42,6 @@ async def set_(
 
     The derived keys that are sent must stay as secret as the password: use a listener with TLS.
     """
-    if not name:
-        raise InvalidArgument("a user needs a name, and this one is empty")
     if run.admin.dialect == "kafka" and iterations > MAX_ITERATIONS:
         raise InvalidArgument(f"brokers accept at most {MAX_ITERATIONS} iterations, not {iterations}")
     try:
