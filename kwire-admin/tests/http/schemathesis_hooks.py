@@ -42,8 +42,12 @@ KEYS = {
     ("/api/v1/topics/create", "config"),
 }
 """Lists of KEY=VALUE by path and parameter: in JSON Schema, `uniqueItems` compares whole texts, not keys."""
-OPERATIONS = {("/api/v1/acls/add", "operation")}
-"""The operations of an ACL depend on the types of its resources: `ALL` is an operation of each."""
+VALUES: dict[tuple[str, str], Any] = {
+    ("/api/v1/acls/add", "operation"): ["ALL"],
+    ("/api/v1/users/set", "iterations"): 4096,
+}
+"""Values by path and parameter whose validity depends on other parts of a request or on the cluster: `ALL` is an
+operation of each type of resource, and brokers of Kafka accept fewer iterations than nodes."""
 
 
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
@@ -65,8 +69,8 @@ def _valid_body(path: str, body: dict[str, Any]) -> dict[str, Any]:
             valid[name] = DOCUMENTS[path, name]
         elif (path, name) in KEYS:
             valid[name] = [text if _is_new(text, taken) else f"key-{index}=1" for index, text in enumerate(value)]
-        elif (path, name) in OPERATIONS:
-            valid[name] = ["ALL"]
+        elif (path, name) in VALUES:
+            valid[name] = VALUES[path, name]
     return valid
 
 

@@ -1,4 +1,7 @@
-"""The cluster, broker, and poller that rows of bronze belong to."""
+"""The cluster, broker, and poller that rows of bronze belong to.
+
+Brokers before 0.10.1 report no id of the cluster, and a broker that is down reports nothing.
+"""
 
 from __future__ import annotations
 

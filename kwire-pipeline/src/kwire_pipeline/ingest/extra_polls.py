@@ -1,4 +1,4 @@
-"""Late polls of a wrong clock, told from polls that came late by the polls around their time.
+"""Late polls of a wrong clock, distinguished from polls that came late by the polls around their time.
 
 A poll that came late was missing until then: where its poller polls at a regular interval, it fills a gap. A poll whose
 time is wrong is one poll too many, or is alone long before the first poll of the store. Polls that are not regular

@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.errors import DamagedStore
+from kwire_pipeline.store.errors import DamagedStore, UnreadableLog
 from kwire_pipeline.store.record import (
     DESIRED_CONFIGS,
     INGESTS,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from kwire_pipeline.store.commits import PipelineStore
+    from kwire_pipeline.store.ingests import Row
     from kwire_pipeline.store.record import DataFile
 
 
@@ -89,7 +90,7 @@ class TableCheck:
         pin: the table as the commit left it.
         rows: number of rows that can be read now.
         findings: its faults; none if it is whole.
-        obstacles: reasons for which kwire cannot write to it.
+        obstacles: reasons for which kwire cannot write to it, or cannot read its log.
         target: the files that a repair leaves.
         table: the table at its newest version; None if it does not exist.
         changes: True if a repair changes the table.
@@ -127,7 +128,8 @@ def check(store: PipelineStore) -> list[Finding]:
     findings = _faults_of_ingests(store, newest)
     for checked in check_tables(store, newest):
         findings += checked.findings
-        findings += [Finding(checked.name, text) for text in checked.obstacles]
+        known = {finding.text for finding in checked.findings}
+        findings += [Finding(checked.name, text) for text in checked.obstacles if text not in known]
     states = {path for path, _ in store.list_files(STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
@@ -146,7 +148,7 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
 
     Raises:
         CannotRepair: no commit can be read, a property or a feature of a table prevents commits, or the log of a table
-            is lost and its files are not.
+            is damaged, or lost while its files are not.
         StoreInUse: another process wrote to the store.
     """
     if not check(store):
@@ -211,11 +213,15 @@ def _check_obstacles(store: PipelineStore, checks: Sequence[TableCheck]) -> None
     """Check that nothing prevents commits to the tables.
 
     Raises:
-        CannotRepair: a property or a feature of a table does.
+        CannotRepair: a property or a feature of a table does, or its log cannot be read.
     """
     obstacles = {checked.name: checked.obstacles for checked in checks}
-    with suppress(DamagedStore):
+    try:
         obstacles[INGESTS] = delta_table.obstacles(store.open_table(INGESTS))
+    except DamagedStore:
+        pass  # it is created again
+    except UnreadableLog as error:
+        obstacles[INGESTS] = [error.reason]
     if reasons := [f"{name}: {reason}" for name, texts in obstacles.items() for reason in texts]:
         raise CannotRepair(store.out, "; ".join(reasons))
 
@@ -241,7 +247,9 @@ def _newest(store: PipelineStore) -> CommitRecord:
 
     If no row of `ingests` can be read, a record that all of its tables have was decided.
     """
-    rows = store.readable_rows()
+    rows: list[Row] = []
+    with suppress(UnreadableLog):
+        rows = store.readable_rows()
     for row in rows:
         with suppress(OSError, ValueError, KeyError, TypeError):
             return store.record(row["record"])
@@ -253,6 +261,8 @@ def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Findi
         ingests = store.open_table(INGESTS)
     except DamagedStore:
         return [Finding(INGESTS, "does not exist")]
+    except UnreadableLog as error:
+        return [Finding(INGESTS, error.reason)]
     findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
     findings += [Finding(INGESTS, text) for text in delta_table.obstacles(ingests)]
     removed = store.removed_rows()
@@ -277,6 +287,9 @@ def _check_table(store: PipelineStore, record: CommitRecord, name: str, pin: Pin
             checked.findings.append(Finding(name, text))
         checked.obstacles = delta_table.obstacles(checked.table)
         _find_target(store, record, checked)
+    except UnreadableLog as error:
+        checked.obstacles = [error.reason]
+        checked.findings.append(Finding(name, error.reason, pin.rows or 0))
     except (KwireError, DeltaError, OSError, ValueError) as error:
         text = str(error).removeprefix(f"{store.out}: ").partition(": run `kwire")[0].removeprefix(f"{name} ")
         checked.findings.append(Finding(name, text, (pin.rows or 0) if checked.table is None else 0))

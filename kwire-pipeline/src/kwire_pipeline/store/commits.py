@@ -106,7 +106,7 @@ class PipelineStore:
         self._writing = threading.Lock()
         self.files = self.location.files()
         # Without `ingests`, commits would be numbered from 1 again, and tables would take them for applied ones.
-        if self._open(INGESTS) is None and not self._has_commits():
+        if not delta_table.exists(self.location.child(INGESTS).native) and not self._has_commits():
             if not create:
                 raise NotAStore(self.out, "has no tables of a pipeline")
             self.create(self._layouts)
@@ -301,7 +301,7 @@ class PipelineStore:
         """Return the newest rows of `ingests` that another program removed and that can still be read, oldest first."""
         return [] if self._open(INGESTS) is None else self._ingests().removed_rows()
 
-    def appliedrecords(self) -> Iterator[CommitRecord]:
+    def applied_records(self) -> Iterator[CommitRecord]:
         """Return the records that all of their tables have, newest first: they were decided."""
         for path, _ in sorted(self.records(), reverse=True):
             with suppress(OSError, ValueError, KeyError, TypeError):

@@ -26,7 +26,7 @@ from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
 from kwire.storage.preconditions import require_links
-from kwire_pipeline.store.errors import UnwritableTable
+from kwire_pipeline.store.errors import UnreadableLog, UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
 from kwire_pipeline.store.table_log import APPLICATION, TableLog
@@ -62,6 +62,13 @@ _WRITABLE_FEATURES = frozenset(
     }
 )
 """Features of Delta tables to which deltalake 1.6 commits files."""
+
+_REMEDIES = {
+    "_last_checkpoint hint": "delete _delta_log/_last_checkpoint",
+    "is not supported": "drop that feature",
+    "catalog-managed": "drop the feature catalogManaged",
+}
+"""The remedy for an error of Delta, by a part of its text."""
 
 PROPERTIES = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFileRetentionDuration": "interval 7 days"}
 
@@ -127,19 +134,38 @@ def _missing_columns(uri: str, table: DeltaTable, layout: Layout) -> list[Field]
 
 @plain_errors()
 def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
-    """Open a table at a version [default: the newest]; None if the table or the version does not exist."""
+    """Open a table at a version [default: the newest]; None if the table or the version does not exist.
+
+    Raises:
+        UnreadableLog: the table exists, and its newest version cannot be opened.
+    """
     try:
         return DeltaTable(uri, version=version)
     except TableNotFoundError:
         return None
-    except DeltaError:
+    except DeltaError as error:
         if version is None:
-            raise
+            raise UnreadableLog(uri, _reason(str(error))) from None
         if DeltaTable(uri).version() < version:
             return None
         with suppress(DeltaError):  # it was committed after the first attempt, or the log has lost it
             return DeltaTable(uri, version=version)
         return None
+
+
+def exists(uri: str) -> bool:
+    """Return whether a table exists, even if its log cannot be read."""
+    try:
+        return open_table(uri) is not None
+    except UnreadableLog:
+        return True
+
+
+def _reason(text: str) -> str:
+    """Return the reason for which a log cannot be read, with its remedy."""
+    line = text.partition("\n")[0].removeprefix("Kernel error: ").partition(": ParsedLogPath")[0]
+    remedy = next((remedy for part, remedy in _REMEDIES.items() if part in line), "restore _delta_log from a backup")
+    return f"its log cannot be read: {line}: {remedy}"
 
 
 @plain_errors()
@@ -330,7 +356,21 @@ def obstacles(table: DeltaTable, *, removes: bool = True) -> list[str]:
         reasons.append(f"deltalake does not write tables with {', '.join(features)}: drop these features")
     if "deletionVectors" in (protocol.reader_features or ()) and pa.table(table.deletion_vectors()).num_rows:
         reasons.append("rows are deleted by deletion vectors: restore the version before, or purge them")
-    return reasons
+    return reasons + renamed_columns(table)
+
+
+def renamed_columns(table: DeltaTable) -> list[str]:
+    """Return a text for each column that another program has renamed.
+
+    Only column mapping can rename a column. It has the names of columns in files: existing columns keep theirs, and
+    the names of later ones are `col-` with a random id.
+    """
+    names = ((field.metadata.get("delta.columnMapping.physicalName"), field.name) for field in table.schema().fields)
+    return [
+        f"column {stored} was renamed {name}: rename it back"
+        for stored, name in names
+        if stored not in {None, name} and not str(stored).startswith("col-")
+    ]
 
 
 @plain_errors()

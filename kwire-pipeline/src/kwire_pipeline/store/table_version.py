@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.readable import counted
-from kwire_pipeline.store.delta_table import files_of, open_table
+from kwire_pipeline.store.delta_table import files_of, open_table, renamed_columns
 from kwire_pipeline.store.errors import CommitGone, DamagedStore
 from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog
 
@@ -87,6 +87,8 @@ def pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable | Non
     head = head or open_table(location.child(name).native)
     if head is None:
         raise DamagedStore(location.given, f"the table {name} does not exist")
+    if renamed := renamed_columns(head):
+        raise DamagedStore(location.given, f"{name}: {'; '.join(renamed)}")
     number = number_of(head)
     if number == pin.number and head.version() == pin.version:
         return PinnedTable(head, head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
@@ -16,7 +16,7 @@ from kwire_pipeline.sql_views import write_duckdb
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store.check import CannotRepair
 from kwire_pipeline.store.commits import PipelineStore
-from kwire_pipeline.store.errors import UnwritableTable
+from kwire_pipeline.store.errors import DamagedStore, UnreadableLog, UnwritableTable
 from kwire_pipeline.store.record import INGESTS
 from tests.pipeline.store.other_writers import KEEPS_ROWS, NAMES
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere
@@ -90,6 +90,92 @@ def test_check_names_what_prevents_the_next_commit(
                     commit(PipelineStore(str(out)), "later")
             assert sorted(out.rglob("*.json")) == before
             assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
+
+
+def add_commit(table: str, *actions: dict[str, Any]) -> None:
+    """Add a version to the log of a table, with actions that deltalake does not write."""
+    version = DeltaTable(table).version() + 1
+    Path(table, f"_delta_log/{version:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+def require(feature: str) -> Callable[[str], object]:
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [feature], "writerFeatures": [feature]}
+    return lambda table: add_commit(table, {"protocol": protocol})
+
+
+def leave_log(name: str, text: str) -> Callable[[str], object]:
+    """Write a file of a log; `{next}` is the version after the newest."""
+    return lambda table: Path(
+        table, "_delta_log", name.format(next=f"{DeltaTable(table).version() + 1:020}")
+    ).write_text(text)
+
+
+def delete_version(table: str) -> None:
+    Path(table, f"_delta_log/{DeltaTable(table).version() - 1:020}.json").unlink()
+
+
+UNREADABLE: dict[str, tuple[Callable[[str], object], str]] = {
+    "unknown feature": (require("fromTheFuture"), "drop that feature"),
+    "managed by a catalog": (require("catalogManaged"), "drop the feature catalogManaged"),
+    "torn commit": (leave_log("{next}.json", '{"commitInfo":{"oper'), "restore _delta_log from a backup"),
+    "missing version": (delete_version, "restore _delta_log from a backup"),
+    "lost checkpoint": (leave_log("_last_checkpoint", '{"version":99,"size":3}'), "delete _delta_log/_last_checkpoint"),
+}
+
+
+@pytest.mark.parametrize("table", [TABLE, INGESTS])
+def test_unreadable_log_is_one_error_with_its_remedy(
+    copies: Callable[[], Path], capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests, table: str
+) -> None:
+    for name, (operation, remedy) in UNREADABLE.items():
+        with subtests.test(name):
+            out = copies()
+            operation(f"{out}/{table}")
+            before = sorted(out.rglob("*"))
+            for answer in (clusters, lambda store: commit(store, "later")):
+                with pytest.raises(UnreadableLog, match=f"{table}: its log cannot be read: .*: {remedy}$"):
+                    answer(PipelineStore(str(out)))
+            with pytest.raises(CannotRepair, match=f"{table}: its log cannot be read: .*: {remedy}$"):
+                store_check.repair(PipelineStore(str(out)), execute=True)
+            assert run(["pipeline", "check", "--out", str(out)]) == 6
+            assert f"{table}: its log cannot be read: " in capsys.readouterr().out
+            assert sorted(out.rglob("*")) == before
+
+
+def rename_column(table: str, column: str) -> None:
+    """Rename a column by column mapping, as ALTER TABLE RENAME COLUMN does, after another was added."""
+    log = Path(table, "_delta_log")
+    actions = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+    metadata = [action["metaData"] for action in actions if "metaData" in action][-1]
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"].append({"name": "note", "type": "string", "nullable": True, "metadata": {}})
+    for number, field in enumerate(schema["fields"], 1):
+        physical = "col-4e6f7465" if field["name"] == "note" else field["name"]
+        mapping = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+        field["metadata"] |= mapping
+        if field["name"] == column:
+            field["name"] = "renamed"
+    configuration = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": str(len(schema["fields"]))}
+    require("columnMapping")(table)
+    metadata |= {"schemaString": json.dumps(schema), "configuration": metadata["configuration"] | configuration}
+    add_commit(table, {"metaData": metadata})
+
+
+def test_renamed_column_is_named_before_anything_is_written(copies: Callable[[], Path]) -> None:
+    out, other = copies(), copies()
+    rename_column(f"{out}/{TABLE}", "cluster_id")
+    store = PipelineStore(str(out))
+
+    with pytest.raises(DamagedStore, match="column cluster_id was renamed renamed: rename it back"):
+        clusters(store)
+    with pytest.raises(UnwritableTable, match="column cluster_id was renamed renamed: rename it back"):
+        commit(store, "later")
+    with pytest.raises(CannotRepair, match="column cluster_id was renamed renamed: rename it back"):
+        store_check.repair(store, execute=True)
+
+    rename_column(f"{other}/{TABLE}", "")
+    assert clusters(PipelineStore(str(other))) == everywhere(*NAMES)
+    assert store_check.check(PipelineStore(str(other))) == []
 
 
 def test_harmless_features_are_not_reported(copies: Callable[[], Path], subtests: pytest.Subtests) -> None:
