@@ -16,6 +16,7 @@ import os
 import shutil
 from collections import Counter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 SLOWEST = ("kwire-pipeline/tests/pipeline/", "kwire-cluster/tests/cluster/")
 MARKED_FOLDERS = {"tests/kafka/": "kafka", "tests/release/": "release"}
 """Marks of all tests of a folder, in every product."""
-pytest_plugins = ["tests.kafka.fixtures"]
+pytest_plugins = ["tests.kafka.fixtures"] if find_spec("kwire.testing.kafka") else []  # no wheel has brokers of Kafka
 OLD_KAFKA = {"kafka39", "secured39"}
 """Fixtures, and parameters of fixtures, that start Kafka 3.9."""
 

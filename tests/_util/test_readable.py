@@ -35,5 +35,5 @@ def test_every_int64_is_a_time(timestamp_ms: int, text: str) -> None:
 @given(st.integers(0, 10**6), st.sampled_from(["partition", "batch", "new replica"]))
 def test_counted_nouns_agree_with_their_number(count: int, noun: str) -> None:
     number, _, text = counted(count, noun).partition(" ")
-    assert int(number) == count
+    assert number == f"{count:,}"
     assert text == (noun if count == 1 else {"batch": "batches"}.get(noun, f"{noun}s"))

@@ -21,8 +21,8 @@ from kwire import EncodeError, frame
 from kwire.client import Connection, Poller
 from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kwire.messages.kafka.delete_records import DeleteRecordsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
+from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import (
@@ -348,7 +348,7 @@ async def test_encode_error_leaves_the_connection_open(cluster: FakeCluster) -> 
         with pytest.raises(EncodeError):
             await connection.send(MetadataRequest(topics=None, allow_auto_topic_creation=False), version=1)
         with pytest.raises(NoCommonVersion):
-            await connection.send(DeleteRecordsRequest(topics=(), timeout_ms=1_000))
+            await connection.send(DescribeUserScramCredentialsRequest(users=None))
         await connection.send(ALL_TOPICS)
 
 

@@ -61,9 +61,9 @@ def test_command_adds_lists_and_deletes_acls(
     assert [row["status"] for row in operator.json(*add, "--dry-run")] == ["exists", "exists"]
     assert [row["name"] for row in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
     partial = alice.run("cluster", "health")
-    assert (partial.code, "only the 1 topic that this user may describe are checked" in partial.err) == (0, True)
+    assert (partial.code, "only the 1 topic that this user may describe is checked" in partial.err) == (0, True)
     for noun in (("topics", "describe", "--only", "under-replicated"), ("transactions", "find-hanging")):
-        assert "that this user may describe are checked" in alice.run(*noun).err, noun
+        assert "that this user may describe is checked" in alice.run(*noun).err, noun
 
     operator.json("acls", "add", "topic:acl-", "--prefixed", "--deny", "--principal", "User:bob", "--operation", "ALL")
     denied = read_of_alice(

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire._util.atomic_file import replace_file
+from kwire._util.atomic_file import open_new, replace_file
 from kwire._util.child_process import is_running
 
 if TYPE_CHECKING:
@@ -32,8 +32,13 @@ def prepare(file: Path) -> None:
     if owner is not None and owner != os.getpid():
         raise FileExistsError(f"{file} belongs to the running process {owner}: stop it first, or use another file")
     file.unlink(missing_ok=True)
-    replace_file(file, "")
-    file.unlink()
+    probe = file.with_name(f".{os.urandom(8).hex()}.partial")  # whoever waits for the file must not see an empty one
+    try:
+        open_new(probe).close()
+    except OSError as error:
+        error.filename = os.fspath(file)
+        raise
+    probe.unlink()
 
 
 def write_atomically(file: Path, content: object) -> None:

@@ -112,6 +112,7 @@ class Terminal:
         return found
 
     def _tmux(self, *arguments: str) -> str:
-        done = subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=False)
+        command = ["tmux", "-S", self._socket, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -56,8 +56,8 @@ def test_texts_of_an_entry_are_bounded_and_what_they_leave_out_still_counts() ->
     old, new = changes["replicas"]
     assert old is not None
     assert new is not None
-    assert old.endswith("; 199: 1,2; and 9800 more partitions")
-    assert new.endswith("; 199: 1,3; and 9800 more partitions")
+    assert old.endswith("; 199: 1,2; and 9,800 more partitions")
+    assert new.endswith("; 199: 1,3; and 9,800 more partitions")
     assert [len(text or "") for text in changes["a"]] == [MAX_TEXT, MAX_TEXT], "equal when shortened, but changed"
     assert sum(len(text or "") for pair in topic_changes(None, before).values() for text in pair) < 3 * MAX_TEXT
 

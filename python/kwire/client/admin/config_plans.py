@@ -2,6 +2,13 @@
 
 Brokers of Kafka accept any name of a config of a broker, and the deletion of any name at all, also of a misspelt one.
 Verbs, scripts, and documents ask here, and differ in what they accept.
+
+Examples:
+    >>> from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
+    >>> broker = ConfigResource(ConfigResourceType.BROKER, "1")
+    >>> plan = admin.plan_config_change(broker, ConfigChange(delete=["log.retention.mss"]))
+    >>> plan.unset, plan.knows("log.retention.mss"), plan.knows("log.retention.ms")
+    (('log.retention.mss',), False, True)
 """
 
 from __future__ import annotations

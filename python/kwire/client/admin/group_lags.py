@@ -1,4 +1,15 @@
-"""The lag of groups of all types, from their offsets, the ends of the logs, and the partitions of their members."""
+"""The lag of groups of all types, from their offsets, the ends of the logs, and the partitions of their members.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicPartition
+    >>> admin.create_topics({"refunds": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"refunds": 1})
+    >>> admin.alter_group_offsets("refunding", {TopicPartition("refunds", 0): 0}).raise_first()
+    >>> admin.group_lags(["refunding"])["refunding"].total
+    0
+    >>> admin.delete_groups(["refunding"]).raise_first()
+    >>> admin.delete_topics(["refunds"]).raise_first()
+"""
 
 from __future__ import annotations
 

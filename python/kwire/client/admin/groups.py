@@ -1,4 +1,4 @@
-"""Groups of all types: list, describe, and delete them; their committed offsets and lag, without joining.
+"""Groups of all types: list, describe, and delete them; their committed offsets, without joining.
 
 Every broker lists the groups that it coordinates. Requests for a group go to its coordinator; groups with the same
 coordinator share a request where the protocol allows it.
@@ -12,8 +12,6 @@ Examples:
     >>> [(group.group_id, group.state) for group in admin.list_groups() if group.group_id == "billing"]
     [('billing', 'Empty')]
     >>> admin.list_group_offsets(["billing"])["billing"][partition].offset
-    0
-    >>> admin.group_lags(["billing"])["billing"].total
     0
     >>> admin.describe_groups(["biling"])["biling"].name
     'GROUP_ID_NOT_FOUND'

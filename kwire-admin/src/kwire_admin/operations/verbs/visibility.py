@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import uuid4
 
+from kwire._util.readable import counted
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -34,7 +35,8 @@ async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None
         return None
     if not count:
         return f"no {what} are visible: none exist, or this user has no Describe permission on any"
-    run.warn(f"only the {count} {what} that this user may describe are checked.")
+    checked = counted(count, what.removesuffix("s"))
+    run.warn(f"only the {checked} that this user may describe {'is' if count == 1 else 'are'} checked.")
     return None
 
 
