@@ -187,7 +187,7 @@ def _constructor(cls: type, declared: Mapping[str, LightField], frozen: bool, sl
         [_parameter(f) for f in given if bool(f.kw_only) is by_keyword] for by_keyword in (False, True)
     )
     parameters = ",".join(["self", *ordered, *(["*", *keywords] if keywords else ())])
-    exec("\n".join([f"def __init__({parameters}):", *lines, " return None"]), names)  # noqa: S102  # only names of fields
+    exec("\n".join([f"def __init__({parameters}):", *lines, " return None"]), names)  # noqa: S102  # fields are identifiers
     constructor = names["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     constructor.__module__ = cls.__module__

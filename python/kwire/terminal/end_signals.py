@@ -15,6 +15,7 @@ from kwire.terminal.problems import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 __all__ = ["ENDED", "EndSignal", "end_signals"]
 
@@ -33,7 +34,7 @@ class EndSignal:
     def __init__(self) -> None:
         self.exit_code = INTERRUPTED
 
-    def handle(self, number: int, frame: object) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Interrupt the run as Ctrl-C does.
 
         Jobs in the background ignore SIGINT, so that there is no handler to call.
@@ -42,7 +43,7 @@ class EndSignal:
         interrupt = signal.getsignal(signal.SIGINT)
         if not callable(interrupt):
             raise KeyboardInterrupt
-        interrupt(signal.SIGINT, frame)  # type: ignore[arg-type]  # the frame that Python has passed
+        interrupt(signal.SIGINT, frame)
 
 
 @contextmanager

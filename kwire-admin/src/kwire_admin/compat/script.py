@@ -28,6 +28,7 @@ __all__ = [
     "ScriptFailed",
     "ScriptRun",
     "java_error",
+    "number_read_late",
     "print_version",
     "read_json",
     "shown",
@@ -72,6 +73,24 @@ class ScriptFailed(Exception):
     def __init__(self, text: str, *, on_stdout: bool = False) -> None:
         super().__init__(text)
         self.on_stdout = on_stdout
+
+
+def number_read_late(values: OptionValues, option: str, failure: str, *, on_stdout: bool = False) -> int | None:
+    """Return a number that Kafka's script reads after its options, so that it prints no usage if it is invalid.
+
+    Args:
+        values: the options.
+        option: the name.
+        failure: the text before the reason.
+        on_stdout: true if the script prints its errors to stdout.
+
+    Raises:
+        ScriptFailed: it is not a number.
+    """
+    try:
+        return values.number(option)
+    except ScriptUsageError as error:
+        raise ScriptFailed(f"{failure}{error}", on_stdout=on_stdout) from None
 
 
 class ScriptCaller(Protocol):

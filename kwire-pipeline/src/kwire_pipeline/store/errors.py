@@ -64,28 +64,29 @@ class CommitGone(KwireError, ValueError):
         return f"{self.out}: commit {self.number} can no longer be read: {self.reason}: read a newer commit"
 
 
-class UnreadableLog(KwireError, ValueError):
+class UnusableTable(KwireError):
+    """A table of another state than kwire can use.
+
+    Attributes:
+        uri: the table.
+        reason: the fault, and its remedy.
+    """
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(uri, reason)
+        self.uri = uri
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.uri}: {self.reason}"
+
+
+class UnreadableLog(UnusableTable, ValueError):
     """The log of a table is damaged, or another program has given the table what deltalake does not read."""
 
-    def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(uri, reason)
-        self.uri = uri
-        self.reason = reason
 
-    def __str__(self) -> str:
-        return f"{self.uri}: {self.reason}"
-
-
-class UnwritableTable(KwireError, RuntimeError):
+class UnwritableTable(UnusableTable, RuntimeError):
     """A setting of a table prevents kwire from writing; nothing was written."""
-
-    def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(uri, reason)
-        self.uri = uri
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.uri}: {self.reason}"
 
 
 class ConcurrentCommit(KwireError, RuntimeError):

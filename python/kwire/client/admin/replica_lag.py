@@ -18,12 +18,13 @@ from kwire.client.admin.values import TopicDescription
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.values import PartitionDescription
+    from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 
     Ends = Mapping[TopicPartition, int]
 
@@ -73,11 +74,14 @@ async def _ends(router: ClusterRouter, topics: Sequence[TopicDescription]) -> Ma
     return defaultdict(dict, zip(hosted, answers, strict=True))
 
 
-async def _ends_at(router: ClusterRouter, broker: int, partitions: Sequence[TopicPartition]) -> Ends:
+def latest_offsets_request(
+    partitions: Iterable[TopicPartition], replica: int = DEBUGGING_REPLICA, timeout_ms: int = 0
+) -> ListOffsetsRequest:
+    """Return the request for the latest offsets that a replica sees: the debugging one sees the end of each log."""
     from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
-    request = ListOffsetsRequest(
-        replica_id=DEBUGGING_REPLICA,
+    return ListOffsetsRequest(
+        replica_id=replica,
         isolation_level=0,
         topics=tuple(
             ListOffsetsTopic(
@@ -86,7 +90,12 @@ async def _ends_at(router: ClusterRouter, broker: int, partitions: Sequence[Topi
             )
             for topic, indexes in by_topic(partitions).items()
         ),
+        timeout_ms=timeout_ms,
     )
+
+
+async def _ends_at(router: ClusterRouter, broker: int, partitions: Sequence[TopicPartition]) -> Ends:
+    request = latest_offsets_request(partitions)
     try:
         answer = await router.read(request, BrokerTarget(broker, is_single=True))
     except (ConnectionFault, BrokerNotFound):

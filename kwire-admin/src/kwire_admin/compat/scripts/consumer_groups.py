@@ -9,7 +9,15 @@ from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_group
 from kwire_admin.compat.group_options import check_scenario, listed, need_one_of
 from kwire_admin.compat.offset_deletions import FAILURE, NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
+from kwire_admin.compat.script import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    ZOOKEEPER,
+    Script,
+    ScriptFailed,
+    java_error,
+    number_read_late,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +83,7 @@ async def run(run: ScriptRun) -> None:
 async def _act(run: ScriptRun) -> None:
     values = run.values
     [action] = [action for action in ACTIONS if action in values]
-    admin = await run.admin(_number(values, "timeout"))
+    admin = await run.admin(number_read_late(values, "timeout", FAILURE))
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
@@ -130,18 +138,6 @@ def _check(run: ScriptRun) -> None:
         )
     if "new-consumer" in values and "zookeeper" in values:
         raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
-
-
-def _number(values: OptionValues, option: str) -> int | None:
-    """Return a number. Kafka's script reads it late, and does not print its usage if the number is invalid.
-
-    Raises:
-        ScriptFailed: it is not a number.
-    """
-    try:
-        return values.number(option)
-    except ScriptUsageError as error:
-        raise ScriptFailed(f"{FAILURE}{error}") from None
 
 
 def _need_groups(values: OptionValues, action: str) -> None:
@@ -337,7 +333,8 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
         return LATEST
     if "to-current" in values:
         return CommittedTarget.CURRENT
-    offset, shift, date = _number(values, "to-offset"), _number(values, "shift-by"), values.get("to-datetime")
+    offset, shift = (number_read_late(values, option, FAILURE) for option in ("to-offset", "shift-by"))
+    date = values.get("to-datetime")
     if offset is not None:
         return offset
     if shift is not None:

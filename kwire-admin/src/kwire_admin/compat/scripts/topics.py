@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, number_read_late
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
@@ -112,18 +112,6 @@ async def _eligible_leaders(
     return await admin.describe_eligible_leaders(names, partitions_per_response=limit)
 
 
-def _number(values: OptionValues, option: str) -> int | None:
-    """Return a number. Kafka's script reads it late, and does not print its usage if the number is invalid.
-
-    Raises:
-        ScriptFailed: it is not a number.
-    """
-    try:
-        return values.number(option)
-    except ScriptUsageError as error:
-        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
-
-
 async def _find(run: ScriptRun, admin: AdminClient) -> list[str]:
     """Return the topics that `--topic` names, a regular expression of Java."""
     values = run.values
@@ -167,7 +155,9 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     name = values.get("topic") or ""
-    partitions, factor = _number(values, "partitions"), _number(values, "replication-factor")
+    partitions, factor = (
+        number_read_late(values, option, FAILURE, on_stdout=True) for option in ("partitions", "replication-factor")
+    )
     if partitions is not None and partitions < 1:
         raise ScriptFailed(f"{FAILURE}The partitions must be greater than 0", on_stdout=True)
     if factor is not None and not 1 <= factor <= LARGEST_FACTOR:
@@ -205,7 +195,7 @@ async def _alter(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import TopicChange
 
     values = run.values
-    count = _number(values, "partitions")
+    count = number_read_late(values, "partitions", FAILURE, on_stdout=True)
     if "replica-assignment" in values:
         raise ScriptUsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
     if names:

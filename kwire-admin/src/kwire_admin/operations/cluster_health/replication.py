@@ -15,7 +15,8 @@ from kwire._util.concurrency import gather, running_loop, sleep
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, PartitionDescription, TopicDescription, TopicPartition
 from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.leaders import by_partition, by_topic
+from kwire.client.admin.leaders import by_partition
+from kwire.client.admin.replica_lag import DEBUGGING_REPLICA, latest_offsets_request
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.cluster_health.checks import NOT_CHECKED, HealthProblem
 from kwire_admin.operations.cluster_health.sources import in_time, reason_of
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["replication_problems"]
 
-CONSUMER, DEBUGGING_REPLICA = -1, -2
-"""Replica ids of ListOffsets. The latest offset is the high watermark for a consumer, and the end of the log, which
-followers report as well, for a debugging replica."""
-LATEST = -1
+CONSUMER = -1
+"""The replica id of consumers in ListOffsets, to which the latest offset is the high watermark. To a debugging replica
+it is the end of the log, which followers report as well."""
 PAUSE_S = 0.2
 """Seconds between two looks at a high watermark. Followers fetch at least every 0.5 s. Chosen, not measured."""
 ELECTED_JUST_NOW = ErrorCode.OFFSET_NOT_AVAILABLE
@@ -157,20 +157,7 @@ async def _offsets_at(
     admin: AdminClient, sources: Sources, broker: int, keys: Iterable[TopicPartition], replica: int, seconds: float
 ) -> Offsets:
     """Return the latest offsets as a broker reports them to a consumer or a debugging replica."""
-    from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-
-    request = ListOffsetsRequest(
-        replica_id=replica,
-        isolation_level=0,
-        topics=tuple(
-            ListOffsetsTopic(
-                name=topic,
-                partitions=tuple(ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in indexes),
-            )
-            for topic, indexes in by_topic(keys).items()
-        ),
-        timeout_ms=int(seconds * 1000),
-    )
+    request = latest_offsets_request(keys, replica, int(seconds * 1000))
     address = next(address for address in sources.addresses[broker] if address in sources.answers)
     answer = await in_time(admin.router.send(address, request, seconds), seconds)
     if isinstance(answer, Exception):
