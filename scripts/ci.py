@@ -14,6 +14,7 @@ have both processors.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
 from scripts import nightly
@@ -73,25 +74,41 @@ class Outcome:
         passed: number of tests that passed, at the first or at the second attempt.
         rerun: ids of the tests that passed at the second attempt.
         seconds: duration of the tests of each file.
+        cpu_seconds: processor time of make and of every process that was waited for below it.
     """
 
     passed: int = 0
     rerun: list[str] = field(default_factory=list)
     seconds: Counter[str] = field(default_factory=Counter)
+    cpu_seconds: float = 0
 
     def add(self, other: Outcome) -> None:
         self.passed += other.passed
         self.rerun += other.rerun
         self.seconds += other.seconds
+        self.cpu_seconds += other.cpu_seconds
 
 
-def make(target: str, *variables: str, root: Path = ROOT) -> tuple[bool, str]:
-    """Make a target with variables of make, such as `TIER=change`; return whether it succeeded, and its output."""
+class Made(NamedTuple):
+    """The end of making a target; `cpu_seconds` as in `Outcome`."""
+
+    succeeded: bool
+    output: str
+    cpu_seconds: float
+
+
+def make(target: str, *variables: str, root: Path = ROOT) -> Made:
+    """Make a target with variables of make, such as `TIER=change`."""
     command = ["make", target, *variables]
-    done = subprocess.run(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
-    )
-    return done.returncode == 0, done.stdout
+    with subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        # Steps run beside each other, so the sum for all children would not tell them apart.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Made(process.returncode == 0, output, usage.ru_utime + usage.ru_stime)
 
 
 def run_target(target: str, *variables: str) -> Outcome:
@@ -100,10 +117,10 @@ def run_target(target: str, *variables: str) -> Outcome:
     Raises:
         StepFailed: it failed.
     """
-    succeeded, output = make(target, *variables)
-    if not succeeded:
-        raise StepFailed("failed", output)
-    return Outcome()
+    made = make(target, *variables)
+    if not made.succeeded:
+        raise StepFailed("failed", made.output)
+    return Outcome(cpu_seconds=made.cpu_seconds)
 
 
 def run_tests(target: str, *variables: str, root: Path = ROOT) -> Outcome:
@@ -118,24 +135,26 @@ def run_tests(target: str, *variables: str, root: Path = ROOT) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kwire-ci-") as folder:
         report, rerun_report = Path(folder) / "report.xml", Path(folder) / "rerun.xml"
         options = f"OPTIONS=-o junit_family=xunit1 -o cache_dir={folder}/cache --junitxml="
-        succeeded, output = make(target, f"{options}{report}", *variables, root=root)
+        succeeded, output, cpu_seconds = make(target, f"{options}{report}", *variables, root=root)
         if succeeded:
             passed, cases = read_report(report)
             if passed.passed < max(cases, 1):
                 raise StepFailed(f"{passed.passed} of {cases} tests ran and passed", output)
+            passed.cpu_seconds = cpu_seconds
             return passed
         failed = failed_tests(Path(folder) / "cache")
         is_module = any("::" not in test for test in failed)  # it cannot be imported
         if not failed or len(failed) > MAX_RERUNS or is_module:
             raise StepFailed(f"{len(failed)} tests failed" if failed else "failed", output)
         rerun_options = f"{options}{rerun_report} --last-failed --last-failed-no-failures=none"
-        succeeded, rerun_output = make(target, rerun_options, *variables, root=root)
-        if not succeeded or read_report(rerun_report)[0].passed != len(failed):
-            raise StepFailed(f"{', '.join(failed)} failed, and did not pass when run again", output + rerun_output)
+        again = make(target, rerun_options, *variables, root=root)
+        if not again.succeeded or read_report(rerun_report)[0].passed != len(failed):
+            raise StepFailed(f"{', '.join(failed)} failed, and did not pass when run again", output + again.output)
         print(output, f"ci: these tests of {target} failed at first, and passed when run again:", *failed, sep="\n")
         outcome, _ = read_report(report)
         outcome.passed += len(failed)
         outcome.rerun += failed
+        outcome.cpu_seconds = cpu_seconds + again.cpu_seconds
         return outcome
 
 
@@ -203,7 +222,7 @@ class Run:
 
     def step(self, name: str) -> None:
         """Run a step, and print its duration, and its output if it failed."""
-        start = time.monotonic()
+        start, cpu = time.monotonic(), ""
         try:
             outcome = STEPS[name]()
         except StepFailed as error:
@@ -211,7 +230,8 @@ class Run:
             print(f"{error.output}\nci: {name}: {error.reason}", flush=True)
         else:
             self.outcome.add(outcome)
-        print(f"ci: {name} took {time.monotonic() - start:.0f} s", flush=True)
+            cpu = f", and {outcome.cpu_seconds:.0f} s of the processors" if outcome.cpu_seconds else ""
+        print(f"ci: {name} took {time.monotonic() - start:.0f} s{cpu}", flush=True)
 
     def steps(self, *names: str) -> None:
         for name in names:

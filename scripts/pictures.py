@@ -16,7 +16,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka
 from rich.console import Console
@@ -93,6 +93,7 @@ def main() -> None:
         command = [sys.executable, "-m", "kwire", "report", str(report), "--capture", str(RECORDING)]
         subprocess.run(command, check=True)
         _photograph(report.as_uri(), PICTURES / "report.png", ready="h1")
+        _photograph(report.as_uri(), PICTURES / "report-dark.png", ready="h1", color_scheme="dark")
 
 
 def terminal(title: str, commands: tuple[str, ...], columns: int, variables: Mapping[str, str] | None = None) -> str:
@@ -154,8 +155,9 @@ def broken_cluster() -> Iterator[Kafka44]:
         yield cluster
 
 
-def _photograph(url: str, file: Path, *, ready: str) -> None:
+def _photograph(url: str, file: Path, *, ready: str, color_scheme: Literal["light", "dark"] = "light") -> None:
     with open_page() as page:
+        page.emulate_media(color_scheme=color_scheme)
         page.set_viewport_size({"width": 1200, "height": 700})
         page.goto(url)
         page.locator(ready).first.wait_for()

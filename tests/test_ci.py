@@ -50,6 +50,7 @@ def test_passed_tests_are_counted_with_the_time_of_their_file(tmp_path: Path) ->
     outcome = run(tmp_path, "def test_one(): pass\ndef test_two(): pass\n")
 
     assert (outcome.passed, outcome.rerun, [*outcome.seconds]) == (2, [], ["test_some.py"])
+    assert outcome.cpu_seconds > 0
 
 
 def test_test_with_failed_rows_runs_again_and_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

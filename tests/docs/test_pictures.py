@@ -15,5 +15,5 @@ def test_picture_of_a_hex_dump_is_current() -> None:
 
 def test_pictures_are_small() -> None:
     sizes = {path.name: path.stat().st_size for path in pictures.PICTURES.iterdir()}
-    assert sizes.keys() == {"decode.svg", "http.png", "kafka.svg", "report.png"}
+    assert sizes.keys() == {"decode.svg", "http.png", "kafka.svg", "report-dark.png", "report.png"}
     assert {name: size for name, size in sizes.items() if size > MAX_BYTES} == {}

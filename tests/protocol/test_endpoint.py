@@ -35,6 +35,9 @@ INVALID_ADDRESSES = [
     "a\0b",
     "a b:9092",
     "https://a:9092",
+    "a:1:2",
+    "[a]:b:9092",
+    "::g",
     "\udcff:9092",
 ]
 

@@ -62,6 +62,9 @@ class UnknownMessage(KwireError, LookupError):
         self.name = name
 
     def __str__(self) -> str:
+        if self.dialect not in _FAMILIES_OF:
+            dialects = " or ".join(map(repr, _FAMILIES_OF))
+            return f"{self.dialect!r} is not a dialect: write {dialects}, and the message as name="
         if self.name is not None:
             return f"dialect {self.dialect} has no message {self.name}"
         at = f" version {self.version}" if self.version is not None else ""

@@ -56,5 +56,17 @@ class Endpoint(NamedTuple):
 
 
 def _is_host(text: str) -> bool:
-    """Return whether a text may be the name or the address of a host, unlike a URL and several words."""
+    """Return whether a text may be the name or the address of a host, unlike a URL, several words, and two ports."""
+    if ":" in text:
+        return _is_ipv6(text.partition("%")[0])
     return bool(text) and text.isprintable() and not {" ", "/"} & set(text)
+
+
+def _is_ipv6(text: str) -> bool:
+    import socket
+
+    try:
+        socket.inet_pton(socket.AF_INET6, text)
+    except (OSError, UnicodeEncodeError, ValueError):
+        return False
+    return True
