@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import TYPE_CHECKING
 
 from tests.docs.pages import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SOURCES = (ROOT / "python" / "kwire", *sorted(ROOT.glob("kwire-*/src/kwire_*")))
 DEFINITION = re.compile(r"^\s*(?:async )?(?:def|class) (\w+)", re.MULTILINE)
@@ -50,14 +47,42 @@ def test_named_modules_exist() -> None:
     assert sorted(name for name in named if not exists(name)) == []
 
 
-def test_first_reading_follows_files_that_exist() -> None:
-    """The table of paths: each step is a file or a folder of the product that its row is about."""
+def test_first_reading_follows_imports() -> None:
+    """The table of paths: each step is a file or a folder, and imports the next one where the arrow says so."""
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?:a poll|a command|a change of a KIP-4 cluster|an event) \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) == 4
-    steps = [step for row in rows for step in re.findall(r"`([^`]+)`", row) if "/" in step and "<" not in step]
-    assert [step for step in steps if not any(_is_there(source, step) for source in SOURCES)] == []
+    wrong = []
+    for row in rows:
+        first, *others = re.split(r" ([-~])> ", row)
+        before = _step(first)
+        for arrow, name in zip(others[::2], others[1::2], strict=True):
+            step = _step(name)
+            if arrow == "-" and not any(f"{imported}.".startswith(f"{step}.") for imported in _imports(before)):
+                wrong.append(f"{before} does not import {step}")
+            before = step
+    assert wrong == []
 
 
-def _is_there(source: Path, step: str) -> bool:
-    return (source / step).exists() or (source.parent / step).exists()
+def _step(name: str) -> str:
+    """Return the module or package of a step of a path, such as `client/poller.py`."""
+    path = name.strip("`")
+    (found,) = {
+        file.relative_to(source.parent)
+        for source in SOURCES
+        for file in (source / path, source.parent / path)
+        if file.exists() and file.is_relative_to(source)
+    }
+    return ".".join(found.with_suffix("").parts)
+
+
+def _imports(module: str) -> set[str]:
+    """Return what a module imports, anywhere in it: modules, and names of modules."""
+    (file,) = [path for source in SOURCES if (path := source.parent / f"{module.replace('.', '/')}.py").exists()]
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+    return found
