@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 from kwire.messages.kip4.strings import shortened
-from kwire.replica_assignment import ImpossibleAssignment
+from kwire.metadata.replica_assignment import ImpossibleAssignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

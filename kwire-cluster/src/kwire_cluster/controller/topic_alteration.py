@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.replica_assignment import assign_added_replicas, assign_replicas
+from kwire.metadata.replica_assignment import assign_added_replicas, assign_replicas
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, refusing_impossible_assignments
 from kwire_cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire_cluster.controller.partition_limits import check_partition_count

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.replica_assignment import assign_replicas
+from kwire.metadata.replica_assignment import assign_replicas
 from kwire_cluster.controller.errors import CommandError, refusing_impossible_assignments
 from kwire_cluster.controller.manual_assignment import by_partition, check_created, check_known
 from kwire_cluster.controller.partition_limits import PartitionBudget, check_partition_count

@@ -87,7 +87,7 @@ def _document(partitions: Iterable[tuple[str, int, tuple[int, ...]]]) -> str:
 async def _generate(run: ScriptRun) -> None:
     from random import Random
 
-    from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
+    from kwire.metadata.replica_assignment import ImpossibleAssignment, assign_replicas
     from kwire_admin.operations.partitions import parse_numbers
     from kwire_zookeeper_tools.json_files import read_topics
 

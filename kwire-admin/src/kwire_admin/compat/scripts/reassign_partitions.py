@@ -168,7 +168,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
 
 
 async def _generate(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
+    from kwire.metadata.replica_assignment import ImpossibleAssignment, assign_replicas
 
     values = run.values
     try:

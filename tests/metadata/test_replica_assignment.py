@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.replica_assignment import ImpossibleAssignment, alternate_racks, assign_added_replicas, assign_replicas
+from kwire.metadata.replica_assignment import (
+    ImpossibleAssignment,
+    alternate_racks,
+    assign_added_replicas,
+    assign_replicas,
+)
 
 RACKS = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
 
