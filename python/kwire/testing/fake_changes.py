@@ -38,6 +38,8 @@ __all__ = ["SERVED", "change"]
 SERVED = {8: (2, 9), 20: (1, 5), 21: (0, 2), 42: (0, 3), 47: (0, 0)}
 """The lowest and highest served version by API key. Later versions of OffsetCommit and DeleteTopics name topics by
 their ids."""
+TOPIC = 2
+"""The type of a topic as a resource of configs."""
 END = -1
 """The end of the log, in place of an offset."""
 
@@ -139,6 +141,10 @@ def _delete_records(offsets: FakeOffsets, state: ClusterState, broker: int, mess
             error = 0
             if leader != broker:
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if leader is None else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif state.topics[topic.name].is_internal:
+                error = ErrorCode.INVALID_TOPIC_EXCEPTION
+            elif state.configs.get((TOPIC, topic.name), {}).get("cleanup.policy") == "compact":
+                error = ErrorCode.POLICY_VIOLATION
             elif not 0 <= before <= end:
                 error = ErrorCode.OFFSET_OUT_OF_RANGE
             else:

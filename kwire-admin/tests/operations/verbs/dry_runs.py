@@ -112,12 +112,16 @@ groups delete nosuch busy
 quotas set nosuch=1 --user dry
 quotas delete nosuch --user dry
 users set dry --password-file {folder}/password --iterations 1
+users set dry --password-file {folder}/password --iterations 16385
 users delete nosuch
+users delete dry nosuch --mechanism scram-sha-256
 acls add topic:dry --principal User:dry --operation create_tokens
+acls add cluster:other --principal User:dry --operation alter
 acls add group:dry --principal User:dry --operation write
 acls apply {folder}/password
 acls delete topic:dry --principal dry
 tokens create --hmac-file {folder}/password
+tokens create --hmac-file {folder}/group-hmac --renewer Group:dry
 tokens renew nosuch
 tokens expire nosuch
 features upgrade nosuch=1
@@ -186,7 +190,9 @@ groups reset-offsets {group} --to {position} --topic {topic}
 quotas set {quota}={value} --user {new}
 quotas delete {quota} --user {new}
 users set {new} --password-file {folder}/password --iterations {iterations}
+users set {new} --password-file {folder}/password --mechanism {mechanism}
 users delete {new}
+users delete {new} {new} --mechanism {mechanism}
 acls add topic:{topic} --principal {principal} --operation {operation}
 acls delete topic:{topic} --principal {principal}
 features upgrade {feature}={level}
@@ -211,6 +217,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "group": ("idle", "nosuch", "busy"),
     "quota": ("producer_byte_rate", "consumer_byte_rate", "nosuch"),
     "iterations": ("4096", "1", "99999"),
+    "mechanism": ("scram-sha-256", "scram-sha-512"),
     "principal": ("User:dry", "User:other", "dry"),
     "operation": ("read", "write", "create_tokens", "all"),
     "level": ("0", "1", "2", "3", "4", "9", "9999"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "CLUSTER_NAME",
     "SUPPORTED_OPERATIONS",
     "AclBinding",
     "AclBindingFilter",
@@ -19,6 +20,9 @@ __all__ = [
     "PatternType",
     "ResourceType",
 ]
+
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the cluster as a resource."""
 
 
 class ResourceType(CodedName):

@@ -19,6 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
+from kwire.client.admin.change_checks import check_change, check_outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.acl_values import AclBinding, AclBindingFilter
     from kwire.client.admin.backend import AclDeletions, AdminSession
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.values import Outcomes
 
 
@@ -46,7 +49,7 @@ async def describe_acls(admin: AdminSession, filter: AclBindingFilter | None = N
     return await admin.backend.acls.describe(filter or AclBindingFilter())
 
 
-async def create_acls(admin: AdminSession, acls: Iterable[AclBinding]) -> Outcomes:
+async def create_acls(admin: AdminSession, acls: Iterable[AclBinding], *, validate_only: bool = False) -> Outcomes:
     """Create ACLs. An ACL that exists already is a success.
 
     The command is repeated after a lost response on Kafka. In a cluster of nodes, each ACL is a command of its own,
@@ -54,21 +57,79 @@ async def create_acls(admin: AdminSession, acls: Iterable[AclBinding]) -> Outcom
 
     The outcomes are by `str` of the ACL. Errors of an ACL: 31 not authorized; 42 it is invalid; 54 the cluster has
     no authorizer; 21, in a cluster of nodes, it is invalid or cannot be stored.
+
+    Args:
+        acls: the ACLs.
+        validate_only: check the ACLs, and create nothing. `unchanged` then has the ACLs that exist. Clusters cannot do
+            so, so the client does.
+
+    Raises:
+        AdminError: only with `validate_only`, the existing ACLs cannot be described.
     """
-    return await admin.backend.acls.create(tuple(dict.fromkeys(acls)))
+    requested = tuple(dict.fromkeys(acls))
+    return await (_check_creations(admin, requested) if validate_only else admin.backend.acls.create(requested))
 
 
-async def delete_acls(admin: AdminSession, filters: Iterable[AclBindingFilter]) -> AclDeletions:
+async def _check_creations(admin: AdminSession, acls: Sequence[AclBinding]) -> Outcomes:
+    from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.create_acls import CreateAclsRequest
+
+    existing = frozenset(await describe_acls(admin))
+    unchanged = [str(acl) for acl in acls if acl in existing]
+    outcomes = Outcomes({str(acl): _problem(acl) for acl in acls}, unchanged=unchanged)
+    return await check_outcomes(admin, CreateAclsRequest, outcomes)
+
+
+def _problem(acl: AclBinding) -> AdminError | None:
+    """Return why brokers refuse an ACL, by the rules of AclApis and AclControlManager in Kafka."""
+    from kwire.client.admin.acl_values import CLUSTER_NAME, ResourceType
+    from kwire.client.admin.errors import AdminError
+
+    unusable = [
+        f"{value} is for filters only"
+        for value in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type)
+        if value in ("ANY", "MATCH", "UNKNOWN")
+    ]
+    if unusable:
+        reason = unusable[0]
+    elif not acl.resource_name:
+        reason = "the name of the resource is empty"
+    elif acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        reason = f"the only name of the cluster is {CLUSTER_NAME}"
+    elif ":" not in acl.principal:
+        reason = f"{acl.principal!r} is not a principal: write TYPE:NAME, such as User:alice"
+    else:
+        return None
+    return AdminError.of_kafka(ErrorCode.INVALID_REQUEST, str(acl), reason)
+
+
+async def delete_acls(
+    admin: AdminSession, filters: Iterable[AclBindingFilter], *, validate_only: bool = False
+) -> AclDeletions:
     """Delete every ACL that matches one of the filters. The command is never repeated after a lost response.
 
     The result of a filter has the ACLs that matched, with None for each deleted ACL, or the error of the
     filter: 31 not authorized; 42 it is invalid; 54 the cluster has no authorizer; 21, in a cluster of nodes, a
     resource that it concerns has entries that cannot be read. A filter that matches nothing is a success.
 
+    Args:
+        filters: the filters.
+        validate_only: find the ACLs, and delete nothing.
+
     Raises:
+        AdminError: only with `validate_only`, the ACLs cannot be described.
         OutcomeUnknown: the response was lost.
     """
-    return await admin.backend.acls.delete(tuple(dict.fromkeys(filters)))
+    from kwire.client.admin.errors import AdminError
+    from kwire.messages.kafka.delete_acls import DeleteAclsRequest
+
+    results = await admin.backend.acls.delete(tuple(dict.fromkeys(filters)), validate_only=validate_only)
+    if validate_only and results:
+        try:
+            await check_change(admin, DeleteAclsRequest)
+        except AdminError as error:
+            return {filter: AdminError.of_kafka(error.code, str(filter), needs=error.needs) for filter in results}
+    return results
 
 
 async def wait_until_acls(

@@ -227,6 +227,7 @@ class AdminClient(AdminSession):
     wait_until_user_scram_credentials = scram_users.wait_until_user_scram_credentials
     create_delegation_token = tokens.create_delegation_token
     describe_delegation_tokens = tokens.describe_delegation_tokens
+    validate_delegation_token = tokens.validate_delegation_token
     renew_delegation_token = tokens.renew_delegation_token
     expire_delegation_token = tokens.expire_delegation_token
 

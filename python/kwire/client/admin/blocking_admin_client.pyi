@@ -60,6 +60,7 @@ class BlockingAdminClient(BlockingSession):
     wait_until_user_scram_credentials = blocking(AdminClient.wait_until_user_scram_credentials)
     create_delegation_token = blocking(AdminClient.create_delegation_token)
     describe_delegation_tokens = blocking(AdminClient.describe_delegation_tokens)
+    validate_delegation_token = blocking(AdminClient.validate_delegation_token)
     renew_delegation_token = blocking(AdminClient.renew_delegation_token)
     expire_delegation_token = blocking(AdminClient.expire_delegation_token)
     describe_log_dirs = blocking(AdminClient.describe_log_dirs)

@@ -28,7 +28,8 @@ async def check_election(admin: AdminSession, named: Mapping[str, Sequence[int]]
     live = {broker.id for broker in (await admin.router.describe_cluster()).brokers}
     for name, topic in (await admin.backend.describe_topics(tuple(named or ()), configs=False)).items():
         if not isinstance(topic, TopicDescription):
-            checked[name] = topic
+            items = [f"{name}-{index}" for index in (named and named[name]) or ()] or [name]
+            checked |= {item: AdminError(topic.code, topic.name, item, topic.text, needs=topic.needs) for item in items}
             continue
         by_index = {partition.partition: partition for partition in topic.partitions}
         for index in (named and named[name]) or by_index:

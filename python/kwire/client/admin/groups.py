@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
@@ -184,7 +185,8 @@ async def delete_groups(admin: AdminSession, group_ids: Iterable[str], *, valida
 
     if validate_only:
         described = await describe_groups(admin, group_ids)
-        return Outcomes({name: error_if_active(group) for name, group in described.items()})
+        checked = Outcomes({name: error_if_active(group) for name, group in described.items()})
+        return await check_outcomes(admin, DeleteGroupsRequest, checked)
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
         answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
@@ -253,10 +255,6 @@ async def alter_group_offsets(
         offsets: the offsets to commit.
         validate_only: check the group and the partitions, and commit nothing.
     """
-    if validate_only:
-        group = (await describe_groups(admin, [group_id]))[group_id]
-        is_new = isinstance(group, AdminError) and group.code == ErrorCode.GROUP_ID_NOT_FOUND
-        return await check_offsets(admin, None if is_new else group, offsets, ErrorCode.UNKNOWN_MEMBER_ID)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.offset_commit import (
         OffsetCommitRequest,
@@ -264,6 +262,11 @@ async def alter_group_offsets(
         OffsetCommitRequestTopic,
     )
 
+    if validate_only:
+        group = (await describe_groups(admin, [group_id]))[group_id]
+        is_new = isinstance(group, AdminError) and group.code == ErrorCode.GROUP_ID_NOT_FOUND
+        checked = await check_offsets(admin, None if is_new else group, offsets, ErrorCode.UNKNOWN_MEMBER_ID)
+        return await check_outcomes(admin, OffsetCommitRequest, checked)
     request = OffsetCommitRequest(
         group_id=group_id,
         topics=tuple(
@@ -313,14 +316,15 @@ async def delete_group_offsets(
     Raises:
         AdminError: 69 unknown group; 68 the group has members of another protocol.
     """
-    if validate_only:
-        return check_subscription((await describe_groups(admin, [group_id]))[group_id], partitions)
     from kwire.messages.kafka.offset_delete import (
         OffsetDeleteRequest,
         OffsetDeleteRequestPartition,
         OffsetDeleteRequestTopic,
     )
 
+    if validate_only:
+        checked = check_subscription((await describe_groups(admin, [group_id]))[group_id], partitions)
+        return await check_outcomes(admin, OffsetDeleteRequest, checked)
     request = OffsetDeleteRequest(
         group_id=group_id,
         topics=tuple(

@@ -18,6 +18,7 @@ import time
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.leaders import at_leaders, by_partition
 from kwire.client.admin.transactions import (
@@ -27,6 +28,7 @@ from kwire.client.admin.transactions import (
     describe_transactions,
     list_transactions,
 )
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +87,9 @@ async def find_hanging_transactions(
     )
 
 
-async def abort_transaction(admin: AdminSession, partition: TopicPartition, producer: ProducerDescription) -> None:
+async def abort_transaction(
+    admin: AdminSession, partition: TopicPartition, producer: ProducerDescription, *, validate_only: bool = False
+) -> None:
     """End a hanging transaction of a partition with an abort marker. The command is never repeated.
 
     Only use it for a transaction that `find_hanging_transactions` returns: the partition of a transaction that is
@@ -94,10 +98,12 @@ async def abort_transaction(admin: AdminSession, partition: TopicPartition, prod
     Args:
         partition: the partition.
         producer: its producer, as `describe_producers` returns it.
+        validate_only: check that the partition has the open transaction, and end nothing.
 
     Raises:
         AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 the
-            epoch of the coordinator is old.
+            epoch of the coordinator is old; 48, only with `validate_only`, the producer has no open transaction.
+            Brokers write the marker even then.
         OutcomeUnknown: the response was lost.
     """
     from kwire.messages.kafka.write_txn_markers import (
@@ -106,6 +112,10 @@ async def abort_transaction(admin: AdminSession, partition: TopicPartition, prod
         WriteTxnMarkersRequest,
     )
 
+    if validate_only:
+        await _check_open(admin, partition, producer)
+        await check_change(admin, WriteTxnMarkersRequest, str(partition))
+        return
     marker = WritableTxnMarker(
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
@@ -120,6 +130,24 @@ async def abort_transaction(admin: AdminSession, partition: TopicPartition, prod
         return by_partition(topic for result in answer.response.markers for topic in result.topics)
 
     _accepted((await at_leaders(admin.router, [partition], send, attrgetter("error_code")))[partition])
+
+
+async def _check_open(admin: AdminSession, partition: TopicPartition, producer: ProducerDescription) -> None:
+    """Check that a partition has an open transaction of a producer.
+
+    Raises:
+        AdminError: it has none, or the epochs are old.
+    """
+    producers = _accepted((await describe_producers(admin, [partition]))[partition])
+    current = next((active for active in producers if active.producer_id == producer.producer_id), None)
+    item = str(partition)
+    if current is None or current.transaction_start_offset is None:
+        reason = f"producer {producer.producer_id} has no open transaction on {partition}"
+        raise AdminError.of_kafka(ErrorCode.INVALID_TXN_STATE, item, reason)
+    if producer.producer_epoch < current.producer_epoch:
+        raise AdminError.of_kafka(ErrorCode.INVALID_PRODUCER_EPOCH, item)
+    if (producer.coordinator_epoch or 0) < (current.coordinator_epoch or 0):
+        raise AdminError.of_kafka(ErrorCode.TRANSACTION_COORDINATOR_FENCED, item)
 
 
 def _accepted(result: Any) -> Any:

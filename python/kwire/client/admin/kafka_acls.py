@@ -71,8 +71,11 @@ class KafkaAcls:
         )
         return answer.outcomes(zip(map(str, acls), answer.response.results, strict=False), map(str, acls))
 
-    async def delete(self, filters: tuple[AclBindingFilter, ...]) -> AclDeletions:
+    async def delete(self, filters: tuple[AclBindingFilter, ...], *, validate_only: bool) -> AclDeletions:
         """Delete ACLs with one command, which is never repeated: the second response would lack them."""
+        if validate_only:  # one request also for many filters: a change of ACLs names each of them
+            acls = await self.describe(filters[0] if len(filters) == 1 else AclBindingFilter())
+            return {filter: dict.fromkeys(acl for acl in acls if filter.matches(acl)) for filter in filters}
         from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(filter)) for filter in filters))

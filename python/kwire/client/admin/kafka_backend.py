@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import AdminSession
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kafka_topic_descriptions import described_topics, with_configs
@@ -113,11 +114,9 @@ class KafkaBackend:
         from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
         if validate_only:
-            await self._router.check_command(DeleteTopicsRequest)
             described = await self.describe_topics(names, configs=False) if names else {}
-            return Outcomes(
-                {name: topic if isinstance(topic, AdminError) else None for name, topic in described.items()}
-            )
+            checked = {name: topic if isinstance(topic, AdminError) else None for name, topic in described.items()}
+            return await check_outcomes(AdminSession(self._router, self), DeleteTopicsRequest, Outcomes(checked))
         request = DeleteTopicsRequest(
             topic_names=names,
             topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
@@ -169,8 +168,10 @@ class KafkaBackend:
             from kwire.client.admin.reassignment_checks import check_targets
             from kwire.messages.kafka.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 
-            await self._router.check_command(AlterPartitionReassignmentsRequest)
-            return await check_targets(AdminSession(self._router, self), targets)
+            session = AdminSession(self._router, self)
+            return await check_outcomes(
+                session, AlterPartitionReassignmentsRequest, await check_targets(session, targets), whole=True
+            )
         return await self._alter_reassignments(
             {topic: {index: tuple(ids) for index, ids in assignment.items()} for topic, assignment in targets.items()},
             repeatable=True,
@@ -184,8 +185,10 @@ class KafkaBackend:
             from kwire.client.admin.reassignment_checks import check_cancellations
             from kwire.messages.kafka.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 
-            await self._router.check_command(AlterPartitionReassignmentsRequest)
-            return await check_cancellations(AdminSession(self._router, self), partitions)
+            session = AdminSession(self._router, self)
+            return await check_outcomes(
+                session, AlterPartitionReassignmentsRequest, await check_cancellations(session, partitions), whole=True
+            )
         return await self._alter_reassignments(
             {topic: dict.fromkeys(ids) for topic, ids in partitions.items()}, repeatable=False
         )
@@ -264,18 +267,23 @@ class KafkaBackend:
         from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
 
         elected: tuple[TopicPartitions, ...] | None = None
+        unknown: dict[str, AdminError | None] = {}
         if partitions is not None:
             whole = tuple(topic for topic, ids in partitions.items() if not ids)
             described = await self.describe_topics(whole, configs=False) if whole else {}
+            unknown = {name: topic for name, topic in described.items() if isinstance(topic, AdminError)}
             indexes = {
                 name: tuple(partition.partition for partition in topic.partitions)
                 for name, topic in described.items()
                 if isinstance(topic, TopicDescription)
             }
             elected = tuple(
-                TopicPartitions(topic=topic, partitions=tuple(ids) or indexes.get(topic, (0,)))
+                TopicPartitions(topic=topic, partitions=tuple(ids) or indexes[topic])
                 for topic, ids in partitions.items()
+                if topic not in unknown
             )
+            if not elected:
+                return Outcomes(unknown)
         request = ElectLeadersRequest(
             election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=elected, timeout_ms=self._timeout_ms
         )
@@ -288,7 +296,7 @@ class KafkaBackend:
         )
         unneeded = {item for item, error in outcomes.errors.items() if error.code == ErrorCode.ELECTION_NOT_NEEDED}
         elections = {item: None if item in unneeded else error for item, error in outcomes.items()}
-        return Outcomes(elections, answer.attempts, unchanged=unneeded)
+        return Outcomes({**elections, **unknown}, answer.attempts, unchanged=unneeded)
 
     async def eligible_leaders(self, topics: tuple[str, ...], page: int) -> dict[str, dict[int, EligibleLeaders]]:
         """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none.

@@ -6,7 +6,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import to_thread
-from kwire.client.admin.answer import error_code, first_error_code
+from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
@@ -56,7 +56,7 @@ class KafkaScramUsers:
         # No names stand for all users, as null does. Kafka 4.4 never refuses a request with null, but stays silent.
         request = DescribeUserScramCredentialsRequest(users=names)
         answer = await self._router.read(request, target, error_code)
-        return {
+        described: ScramUsers = {
             result.user: answer.error(result, result.user)
             or tuple(
                 sorted(
@@ -66,6 +66,7 @@ class KafkaScramUsers:
             )
             for result in sorted(answer.accepted("SCRAM users").results, key=lambda result: result.user)
         }
+        return complete(sorted(set(users)), described) if users else described
 
     async def alter(
         self,

@@ -49,7 +49,7 @@ class Kip4Acls:
         outcomes: dict[str, AdminError | None] = {str(acl): await self._change("add", acl) for acl in acls}
         return Outcomes(outcomes, 1)
 
-    async def delete(self, filters: Iterable[AclBindingFilter]) -> AclDeletions:
+    async def delete(self, filters: Iterable[AclBindingFilter], *, validate_only: bool) -> AclDeletions:
         """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
         rows = await tool_result(self._backend, TOOL, ["list"], "ACLs", reads=True)
         removed: dict[AclBinding, AdminError | None] = {}
@@ -62,7 +62,7 @@ class Kip4Acls:
                 continue
             for acl in matches:
                 if acl not in removed:
-                    removed[acl] = await self._change("remove", acl)
+                    removed[acl] = None if validate_only else await self._change("remove", acl)
             results[filter] = {acl: removed[acl] for acl in matches}
         return results
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import result_error
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
@@ -153,8 +154,6 @@ async def alter_replica_log_dirs(
     Raises:
         BrokerNotFound: no live broker has this id.
     """
-    if validate_only:
-        return await _check_moves(admin, broker_id, paths)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_replica_log_dirs import (
         AlterReplicaLogDir,
@@ -162,6 +161,9 @@ async def alter_replica_log_dirs(
         AlterReplicaLogDirTopic,
     )
 
+    if validate_only:
+        checked = await _check_moves(admin, broker_id, paths)
+        return await check_outcomes(admin, AlterReplicaLogDirsRequest, checked)
     by_path: dict[str, list[TopicPartition]] = defaultdict(list)
     for partition, path in paths.items():
         by_path[path].append(partition)

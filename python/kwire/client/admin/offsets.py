@@ -17,17 +17,24 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from kwire.client.admin.change_checks import check_change
+from kwire.client.admin.errors import AdminError
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
+from kwire.client.admin.topics import describe_topics
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
-    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
+    from kwire.client.admin.values import TopicDescription
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest
+
+END_OF_LOG = -1
+"""Stands for the end of a log in a deletion of records."""
 
 
 async def list_offsets(
@@ -78,18 +85,23 @@ async def list_offsets(
 
 
 async def delete_records(
-    admin: AdminSession, before: Mapping[TopicPartition, int]
+    admin: AdminSession, before: Mapping[TopicPartition, int], *, validate_only: bool = False
 ) -> dict[TopicPartition, int | AdminError]:
     """Delete the records of partitions before an offset. The command is repeated: it has the same effect again.
 
-    Errors of a partition: 1 the offset is after the end of the log; 3 unknown partition; 44 the topic is compacted.
+    Errors of a partition: 1 the offset is after the end of the log; 3 unknown partition; 17 the topic is internal; 44
+    it is compacted.
 
     Args:
         before: the first offset to keep, by partition; -1 for the end of the log.
+        validate_only: check the offsets and the topics, and delete nothing. Brokers cannot do so, so the client does. A
+            topic with configs that the user cannot describe is not known to be compacted.
 
     Returns:
         The first offset of the log afterwards, by partition.
     """
+    if validate_only:
+        return await _check_deletions(admin, before)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 
@@ -114,3 +126,56 @@ async def delete_records(
         return by_partition(answer.response.topics)
 
     return await at_leaders(admin.router, before, send, attrgetter("low_watermark"))
+
+
+async def _check_deletions(
+    admin: AdminSession, before: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | AdminError]:
+    """Return what a deletion of records would, by the rules of ReplicaManager and Partition in Kafka."""
+    from kwire.client.admin.group_values import EARLIEST, LATEST
+    from kwire.messages.kafka.delete_records import DeleteRecordsRequest
+
+    starts = await list_offsets(admin, dict.fromkeys(before, EARLIEST))
+    ends = await list_offsets(admin, dict.fromkeys(before, LATEST))
+    topics = await describe_topics(admin, {partition.topic for partition in before}, configs=True) if before else {}
+    results: dict[TopicPartition, int | AdminError] = {}
+    for partition, offset in before.items():
+        start, end = starts[partition], ends[partition]
+        if isinstance(start, AdminError):
+            results[partition] = start
+        elif isinstance(end, AdminError):
+            results[partition] = end
+        else:
+            low, high = start.offset or 0, end.offset or 0
+            results[partition] = (
+                _refusal_of_topic(partition.topic, topics[partition.topic])
+                or _out_of_range(partition, offset, high)
+                or max(low, high if offset == END_OF_LOG else offset)
+            )
+    if results:
+        await check_change(admin, DeleteRecordsRequest)
+    return results
+
+
+def _refusal_of_topic(name: str, topic: TopicDescription | AdminError) -> AdminError | None:
+    """Return why brokers delete no records of a topic: it is internal or compacted."""
+    if isinstance(topic, AdminError):
+        return topic
+    policy = (topic.configs or {}).get("cleanup.policy") or "delete"
+    if topic.is_internal:
+        reason = f"Cannot delete records of internal topic {name}."
+        return AdminError.of_kafka(ErrorCode.INVALID_TOPIC_EXCEPTION, name, reason)
+    if "delete" not in policy:
+        reason = f"records of a topic with cleanup.policy={policy} are not deleted"
+        return AdminError.of_kafka(ErrorCode.POLICY_VIOLATION, name, reason)
+    return None
+
+
+def _out_of_range(partition: TopicPartition, offset: int, end: int) -> AdminError | None:
+    if END_OF_LOG <= offset <= end:
+        return None
+    return AdminError.of_kafka(
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        str(partition),
+        f"offset {offset} is after the end, {end}" if offset > end else None,
+    )

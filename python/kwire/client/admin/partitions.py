@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
@@ -109,8 +110,10 @@ async def elect_leaders(
         return Outcomes({})  # nodes would take an empty list for all topics
     if validate_only:
         from kwire.client.admin.election_checks import check_election
+        from kwire.messages.kafka.elect_leaders import ElectLeadersRequest
 
-        return await check_election(admin, partitions, unclean=unclean)
+        checked = await check_election(admin, partitions, unclean=unclean)
+        return await check_outcomes(admin, ElectLeadersRequest, checked, whole=True)
     return await admin.backend.elect_leaders(partitions, unclean=unclean)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kwire.messages.kafka.error_codes import ErrorCode
 
-__all__ = ["missing_permission"]
+__all__ = ["cluster_operation", "missing_permission"]
 
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = (
     int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -78,6 +78,16 @@ OPERATIONS: dict[str, dict[int, str]] = {
     "write_txn_markers": _ALTER_CLUSTER,
 }
 """The operations by module of the message, and by error code."""
+
+
+def cluster_operation(api: str) -> str | None:
+    """Return the operation on the cluster that a request always needs, such as `Alter`; None if it needs none.
+
+    Args:
+        api: the name of the message's module, such as `create_acls`.
+    """
+    needed = OPERATIONS.get(api, {})
+    return needed[CLUSTER] if needed.keys() == {CLUSTER} else None
 
 
 def missing_permission(api: str, code: int) -> str | None:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.concurrency import timeout_after
 from kwire.client.admin.answer import error_code, lacking, result_error
+from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE
 from kwire.client.admin.errors import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kwire.client.admin.backend import AdminSession
+    from kwire.declare import Message
     from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 
 FENCED_SINCE = 2
@@ -175,25 +178,34 @@ async def add_raft_voter(
     listeners: Mapping[str, Endpoint],
     *,
     cluster_id: str | None = None,
+    validate_only: bool = False,
 ) -> None:
-    """Add a controller to the voters (KIP-853). The command is never repeated after a lost response.
-
-    The controller must be running and have caught up: `describe_quorum` lists it among the observers with its
-    directory id. The cluster must have been formatted for a dynamic quorum (`kraft.version` 1).
+    """Add a running controller to the voters (KIP-853). The command is never repeated after a lost response.
 
     Args:
         voter_id: the node id of the controller.
         directory_id: the id of its metadata directory.
         listeners: its addresses by name of the listener.
         cluster_id: the cluster id that is expected; None for any.
+        validate_only: check the quorum, and add nothing. The controller itself is not asked.
 
     Raises:
-        AdminError: 7 the controller did not catch up in time; 31 not authorized; 35 the quorum is static; 104
-            another cluster; 126 it is a voter already.
+        AdminError: 7 the controller did not catch up in time; 31 not authorized; 35 the quorum is static; 42 none of
+            the listeners is one of the leader; 104 another cluster; 126 it is a voter already.
         OutcomeUnknown: the response was lost.
     """
     from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
 
+    item = f"voter {voter_id}"
+    if validate_only:
+        quorum = await _check_quorum(admin, cluster_id, AddRaftVoterRequest, item)
+        if voter_id in {voter.id for voter in quorum.voters}:
+            raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, item)
+        leader = next((voter.listeners for voter in quorum.voters if voter.id == quorum.leader), {})
+        if leader and not leader.keys() & listeners.keys():
+            reason = f"the voters have no listener {', '.join(listeners)}, but {', '.join(leader)}"
+            raise AdminError.of_kafka(ErrorCode.INVALID_REQUEST, item, reason)
+        return
     request = AddRaftVoterRequest(
         cluster_id=cluster_id,
         timeout_ms=int(admin.router.timeout * 1000),
@@ -203,24 +215,74 @@ async def add_raft_voter(
             Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in listeners.items()
         ),
     )
-    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(item)
 
 
 async def remove_raft_voter(
-    admin: AdminSession, voter_id: int, directory_id: UUID, *, cluster_id: str | None = None
+    admin: AdminSession,
+    voter_id: int,
+    directory_id: UUID,
+    *,
+    cluster_id: str | None = None,
+    validate_only: bool = False,
 ) -> None:
     """Remove a controller from the voters (KIP-853). The command is never repeated after a lost response.
 
-    See `add_raft_voter` for the arguments.
+    Args:
+        voter_id: the node id of the controller.
+        directory_id: the id of its metadata directory.
+        cluster_id: the cluster id that is expected; None for any.
+        validate_only: check the quorum, and remove nothing.
 
     Raises:
-        AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster; 127 it is not a voter.
+        AdminError: 31 not authorized; 35 the quorum is static; 42 it is the only voter; 104 another cluster; 127 it is
+            not a voter.
         OutcomeUnknown: the response was lost.
     """
     from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
 
+    item = f"voter {voter_id}"
+    if validate_only:
+        voters = (await _check_quorum(admin, cluster_id, RemoveRaftVoterRequest, item)).voters
+        if (voter_id, directory_id) not in {(voter.id, voter.directory_id) for voter in voters}:
+            raise AdminError.of_kafka(ErrorCode.VOTER_NOT_FOUND, item)
+        if len(voters) == 1:
+            raise AdminError.of_kafka(ErrorCode.INVALID_REQUEST, item, "it is the only voter of the quorum")
+        return
     request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
-    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(item)
+
+
+async def _check_quorum(
+    admin: AdminSession, cluster_id: str | None, request: type[Message], item: str
+) -> QuorumDescription:
+    """Return the quorum if its voters can change: `kraft.version` is at least 1.
+
+    Raises:
+        AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster.
+    """
+    from kwire.client.admin.features import describe_features
+
+    quorum = await describe_quorum(admin)
+    await check_change(admin, request, item)
+    if cluster_id is not None and cluster_id != (await admin.router.describe_cluster()).cluster_id:
+        raise AdminError.of_kafka(ErrorCode.INCONSISTENT_CLUSTER_ID, item)
+    level = (await describe_features(admin)).finalized_features.get("kraft.version")
+    if level is None or level.max_version_level < 1:
+        reason = "the quorum is static: its voters cannot change before kraft.version is 1"
+        raise AdminError.of_kafka(ErrorCode.UNSUPPORTED_VERSION, item, reason)
+    return quorum
+
+
+async def has_zookeeper(admin: AdminSession) -> bool:
+    """Return whether the brokers of a cluster of Kafka keep their metadata in ZooKeeper, not in a KRaft quorum."""
+    from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+
+    try:
+        await admin.router.highest_version(UnregisterBrokerRequest)
+    except NoCommonVersion:
+        return True
+    return False
 
 
 async def registered_brokers(admin: AdminSession) -> dict[int, RegisteredBroker] | None:
@@ -245,11 +307,16 @@ async def registered_brokers(admin: AdminSession) -> dict[int, RegisteredBroker]
     }
 
 
-async def unregister_broker(admin: AdminSession, broker_id: int) -> None:
+async def unregister_broker(admin: AdminSession, broker_id: int, *, validate_only: bool = False) -> None:
     """Remove the registration of a broker that is gone for good from a KRaft cluster (KIP-631).
 
     The broker stays in the replicas of partitions until they are reassigned, and a running broker registers again
     when it restarts. The command is never repeated after a lost response.
+
+    Args:
+        broker_id: the id of the broker.
+        validate_only: check that the broker is registered, and remove nothing. Clusters before Kafka 4.0 do not report
+            that of a broker that is not running.
 
     Raises:
         AdminError: 31 not authorized; 102 the broker is not registered.
@@ -258,14 +325,26 @@ async def unregister_broker(admin: AdminSession, broker_id: int) -> None:
     """
     from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
 
+    item = f"broker {broker_id}"
+    if validate_only:
+        await check_change(admin, UnregisterBrokerRequest, item)
+        registered = await registered_brokers(admin)
+        if registered is not None and broker_id not in registered:
+            raise AdminError.of_kafka(ErrorCode.BROKER_ID_NOT_REGISTERED, item)
+        return
     request = UnregisterBrokerRequest(broker_id=broker_id)
-    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(item)
 
 
-async def unregister_controller(admin: AdminSession, controller_id: int) -> None:
+async def unregister_controller(admin: AdminSession, controller_id: int, *, validate_only: bool = False) -> None:
     """Remove the registration of a controller that is gone for good (Kafka 4.4).
 
     The command is never repeated after a lost response.
+
+    Args:
+        controller_id: the id of the controller.
+        validate_only: check that the cluster has the request and permits it, and remove nothing. Brokers do not report
+            which controllers are registered.
 
     Raises:
         AdminError: 31 not authorized; the controller is not registered.
@@ -274,8 +353,12 @@ async def unregister_controller(admin: AdminSession, controller_id: int) -> None
     """
     from kwire.messages.kafka.unregister_controller import UnregisterControllerRequest
 
+    item = f"controller {controller_id}"
+    if validate_only:
+        await check_change(admin, UnregisterControllerRequest, item)
+        return
     request = UnregisterControllerRequest(controller_id=controller_id)
-    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"controller {controller_id}")
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(item)
 
 
 def _replica(replica: ReplicaState, listeners: Mapping[str, Endpoint]) -> QuorumReplica:

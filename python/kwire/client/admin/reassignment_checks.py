@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.quorum import registered_brokers
+from kwire.client.admin.quorum import has_zookeeper, registered_brokers
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -59,15 +58,12 @@ async def check_targets(admin: AdminSession, targets: Targets) -> Outcomes:
 
 
 async def _possible_replicas(admin: AdminSession) -> PossibleReplicas:
-    has_zookeeper = False
-    try:
-        registered = await registered_brokers(admin)
-    except NoCommonVersion:
-        registered, has_zookeeper = None, True
+    keeps_in_zookeeper = await has_zookeeper(admin)
+    registered = None if keeps_in_zookeeper else await registered_brokers(admin)
     if registered is not None:
-        return PossibleReplicas(frozenset(registered), has_zookeeper)
+        return PossibleReplicas(frozenset(registered), keeps_in_zookeeper)
     live = (await admin.router.describe_cluster()).brokers
-    return PossibleReplicas(frozenset(broker.id for broker in live), has_zookeeper)
+    return PossibleReplicas(frozenset(broker.id for broker in live), keeps_in_zookeeper)
 
 
 async def check_new_topics(admin: AdminSession, topics: Mapping[str, NewTopic]) -> dict[str, AdminError]:

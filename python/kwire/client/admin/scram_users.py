@@ -17,13 +17,16 @@ Examples:
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import completion
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession, ScramUsers
     from kwire.client.admin.completion import ProgressCallback
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
         UserScramCredentialUpsertion,
     )
     from kwire.client.admin.values import Outcomes
+
+MAX_ITERATIONS = 16384
+"""Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""
 
 
 async def describe_user_scram_credentials(admin: AdminSession, users: Iterable[str] = ()) -> ScramUsers:
@@ -53,6 +59,8 @@ async def alter_user_scram_credentials(
     admin: AdminSession,
     upsertions: Iterable[UserScramCredentialUpsertion] = (),
     deletions: Iterable[UserScramCredentialDeletion] = (),
+    *,
+    validate_only: bool = False,
 ) -> Outcomes:
     """Create, replace, and delete credentials. Passwords are salted here with random bytes and are not sent.
 
@@ -63,10 +71,61 @@ async def alter_user_scram_credentials(
     Errors of a user: 31 not authorized; 33 unknown mechanism; 91 unknown credential; 92 a credential is
     listed twice; 93 too many iterations; 21, in a cluster of nodes, for all of these but the first.
 
+    Args:
+        upsertions: the credentials to create or replace.
+        deletions: the credentials to delete.
+        validate_only: check the changes, and make none. Clusters cannot do so, so the client does.
+
     Raises:
         OutcomeUnknown: the response was lost, and the command has deletions.
     """
+    if validate_only:
+        return await _check_changes(admin, tuple(upsertions), tuple(deletions))
     return await admin.backend.scram_users.alter(upsertions, deletions)
+
+
+async def _check_changes(
+    admin: AdminSession,
+    upsertions: Sequence[UserScramCredentialUpsertion],
+    deletions: Sequence[UserScramCredentialDeletion],
+) -> Outcomes:
+    """Return the errors that changes would have, by the rules of ScramControlManager in Kafka."""
+    from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.quorum import has_zookeeper
+    from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+
+    maximum = MAX_ITERATIONS if admin.dialect == "kafka" else None
+    outcomes: dict[str, AdminError | None] = {}
+    deleted = [deletion.user for deletion in deletions]
+    described = await describe_user_scram_credentials(admin, deleted) if deleted else {}
+    for user, mechanism in deletions:
+        credentials = described[user]
+        error = None
+        if isinstance(credentials, AdminError):
+            error = credentials
+        elif mechanism not in {credential.mechanism for credential in credentials}:
+            error = AdminError.of_kafka(
+                ErrorCode.RESOURCE_NOT_FOUND, user, f"the user has no credential for {mechanism}"
+            )
+        outcomes[user] = outcomes.get(user) or error
+    for upsertion in upsertions:
+        reason = None
+        if not upsertion.user:
+            reason = "the name of the user is empty"
+        elif maximum is not None and upsertion.iterations > maximum:
+            reason = f"brokers accept at most {maximum} iterations, not {upsertion.iterations}"
+        outcomes[upsertion.user] = outcomes.get(upsertion.user) or (
+            None if reason is None else AdminError.of_kafka(ErrorCode.UNACCEPTABLE_CREDENTIAL, upsertion.user, reason)
+        )
+    if admin.dialect == "kafka":  # nodes change one credential after the other
+        changed = [*deletions, *((upsertion.user, upsertion.mechanism) for upsertion in upsertions)]
+        if await has_zookeeper(admin):  # its controller takes a user with both mechanisms at once
+            twice = [user for (user, _), times in Counter(changed).items() if times > 1]
+        else:
+            twice = [user for user, times in Counter(user for user, _ in changed).items() if times > 1]
+        outcomes |= {user: AdminError.of_kafka(ErrorCode.DUPLICATE_RESOURCE, user) for user in twice}
+    return await check_outcomes(admin, AlterUserScramCredentialsRequest, Outcomes(outcomes))
 
 
 async def wait_until_user_scram_credentials(

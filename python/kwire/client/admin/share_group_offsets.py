@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import at_coordinator, at_coordinators
 from kwire.client.admin.group_checks import check_offsets, error_if_active
 from kwire.client.admin.groups import describe_groups
@@ -90,8 +91,6 @@ async def alter_share_group_offsets(
     Raises:
         AdminError: 68 the group has members; 69 unknown group.
     """
-    if validate_only:
-        return await check_offsets(admin, (await describe_groups(admin, [group_id]))[group_id], offsets)
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_share_group_offsets import (
         AlterShareGroupOffsetsRequest,
@@ -99,6 +98,9 @@ async def alter_share_group_offsets(
         AlterShareGroupOffsetsRequestTopic,
     )
 
+    if validate_only:
+        checked = await check_offsets(admin, (await describe_groups(admin, [group_id]))[group_id], offsets)
+        return await check_outcomes(admin, AlterShareGroupOffsetsRequest, checked)
     request = AlterShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(
@@ -144,14 +146,15 @@ async def delete_share_group_offsets(
         AdminError: 68 the group has members; 69 unknown group.
         OutcomeUnknown: the response was lost.
     """
-    if validate_only:
-        group = (await describe_groups(admin, [group_id]))[group_id]
-        return Outcomes(dict.fromkeys(strings_tuple(topics), error_if_active(group)))
     from kwire.messages.kafka.delete_share_group_offsets import (
         DeleteShareGroupOffsetsRequest,
         DeleteShareGroupOffsetsRequestTopic,
     )
 
+    if validate_only:
+        group = (await describe_groups(admin, [group_id]))[group_id]
+        checked = Outcomes(dict.fromkeys(strings_tuple(topics), error_if_active(group)))
+        return await check_outcomes(admin, DeleteShareGroupOffsetsRequest, checked)
     request = DeleteShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),

@@ -15,6 +15,7 @@ Examples:
 
 from __future__ import annotations
 
+import time
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,20 @@ from kwire._util.light_dataclasses import dataclass
 from kwire._util.secret import Secret
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_change
+from kwire.client.admin.errors import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin.backend import AdminSession
+    from kwire.declare import Message
 
 ITEM = "delegation token"
 """Subject of an error."""
+USER = "User"
+"""The only type of principals that brokers accept as owners and renewers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +146,31 @@ async def describe_delegation_tokens(admin: AdminSession, owners: Iterable[str] 
     return sorted(tokens, key=lambda token: (token.owner, token.issue_timestamp_ms, token.token_id))
 
 
-async def renew_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms: int | None = None) -> int:
+async def validate_delegation_token(
+    admin: AdminSession, *, owner: str | None = None, renewers: Iterable[str] = ()
+) -> None:
+    """Check what `create_delegation_token` would refuse, and create nothing.
+
+    Brokers do not report whose tokens a user may create, so that is not checked.
+
+    Raises:
+        AdminError, ValueError: see `create_delegation_token`.
+    """
+    from kwire.messages.kafka.create_delegation_token import CreateDelegationTokenRequest
+
+    principals = [*strings_tuple(renewers), *([] if owner is None else [owner])]
+    types = [_principal(principal)[0] for principal in principals]
+    await describe_delegation_tokens(admin, [])  # has the errors of a cluster or a connection without tokens
+    await check_change(admin, CreateDelegationTokenRequest, ITEM)
+    for principal, kind in zip(principals, types, strict=True):
+        if kind != USER:
+            reason = f"{principal} is not a principal of the type {USER}"
+            raise AdminError.of_kafka(ErrorCode.INVALID_PRINCIPAL_TYPE, ITEM, reason)
+
+
+async def renew_delegation_token(
+    admin: AdminSession, hmac: Secret, *, period_ms: int | None = None, validate_only: bool = False
+) -> int:
     """Extend the validity of a token, and return the new time of expiry in milliseconds since 1970.
 
     The command is never repeated after a lost response.
@@ -148,6 +179,8 @@ async def renew_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms
         hmac: the secret of the token in base64.
         period_ms: milliseconds until the expiry, limited by the maximum lifetime; None for the default of the
             cluster.
+        validate_only: check the token, and return its expiry as it is. Brokers do not report who the user of a
+            connection is, so it is not checked if that is the owner or a renewer.
 
     Raises:
         ValueError: the secret is not base64.
@@ -157,12 +190,16 @@ async def renew_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms
     """
     from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
 
+    if validate_only:
+        return await _check_token(admin, hmac, RenewDelegationTokenRequest)
     request = RenewDelegationTokenRequest(hmac=_decoded(hmac), renew_period_ms=-1 if period_ms is None else period_ms)
     answer = await admin.router.command(request, error_code=error_code)
     return answer.accepted(ITEM).expiry_timestamp_ms
 
 
-async def expire_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms: int | None = None) -> int:
+async def expire_delegation_token(
+    admin: AdminSession, hmac: Secret, *, period_ms: int | None = None, validate_only: bool = False
+) -> int:
     """Let a token expire, and return the time of expiry in milliseconds since 1970.
 
     The command is never repeated after a lost response.
@@ -170,6 +207,7 @@ async def expire_delegation_token(admin: AdminSession, hmac: Secret, *, period_m
     Args:
         hmac: the secret of the token in base64.
         period_ms: milliseconds until the expiry; None for now.
+        validate_only: see `renew_delegation_token`.
 
     Raises:
         ValueError, AdminError: see `renew_delegation_token`.
@@ -177,11 +215,30 @@ async def expire_delegation_token(admin: AdminSession, hmac: Secret, *, period_m
     """
     from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
 
+    if validate_only:
+        return await _check_token(admin, hmac, ExpireDelegationTokenRequest)
     request = ExpireDelegationTokenRequest(
         hmac=_decoded(hmac), expiry_time_period_ms=-1 if period_ms is None else period_ms
     )
     answer = await admin.router.command(request, error_code=error_code)
     return answer.accepted(ITEM).expiry_timestamp_ms
+
+
+async def _check_token(admin: AdminSession, hmac: Secret, request: type[Message]) -> int:
+    """Return the expiry of a token that can be changed, in milliseconds since 1970.
+
+    Raises:
+        AdminError: it is unknown, or it has expired by the clock of this machine.
+    """
+    secret = _decoded(hmac)
+    tokens = await describe_delegation_tokens(admin)
+    token = next((token for token in tokens if _decoded(token.hmac) == secret), None)
+    if token is None:
+        raise AdminError.of_kafka(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, ITEM)
+    if min(token.expiry_timestamp_ms, token.max_timestamp_ms) < time.time() * 1000:
+        raise AdminError.of_kafka(ErrorCode.DELEGATION_TOKEN_EXPIRED, ITEM)
+    await check_change(admin, request, ITEM)
+    return token.expiry_timestamp_ms
 
 
 def _principal(text: str) -> tuple[str, str]:

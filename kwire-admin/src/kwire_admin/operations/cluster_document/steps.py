@@ -211,19 +211,16 @@ async def _alter_quotas(
 async def _create_acls(
     admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
-    if validate_only:
-        return {}  # a document is checked when it is read
     acls = [cast("AclBinding", difference) for difference in differences]
-    return _refusals({str(acl): acl for acl in acls}, await admin.create_acls(acls))
+    outcomes = await admin.create_acls(acls, validate_only=validate_only)
+    return _refusals({str(acl): acl for acl in acls}, outcomes)
 
 
 async def _delete_acls(
     admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
-    if validate_only:
-        return {}
     acls = [cast("AclBinding", difference) for difference in differences]
-    results = await admin.delete_acls(acl.exact_filter() for acl in acls)
+    results = await admin.delete_acls((acl.exact_filter() for acl in acls), validate_only=validate_only)
     errors = (
         (acl, result if isinstance(result, AdminError) else result.get(acl))
         for acl, result in zip(acls, results.values(), strict=True)

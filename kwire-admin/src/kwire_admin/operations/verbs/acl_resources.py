@@ -8,14 +8,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
-from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
+from kwire.client.admin.acl_values import CLUSTER_NAME, SUPPORTED_OPERATIONS
 from kwire_admin.operations.parameters import InvalidArgument, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-CLUSTER = "kafka-cluster"
-"""The name of the cluster as a resource."""
 RESOURCE_TYPES = {
     resource_type.value.lower().replace("_", "-"): resource_type
     for resource_type in ResourceType
@@ -87,7 +85,7 @@ def parse_resource(text: str) -> Resource:
     kind, _, name = text.partition(":")
     resource_type = RESOURCE_TYPES[kind.lower().replace("_", "-")]
     if resource_type is ResourceType.CLUSTER and not name:
-        name = CLUSTER
+        name = CLUSTER_NAME
     return Resource(resource_type, name or None)
 
 

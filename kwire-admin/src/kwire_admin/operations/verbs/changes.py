@@ -7,12 +7,11 @@ from typing import Protocol
 
 from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import AdminError, Outcomes
-from kwire.messages import find
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows
 from kwire_admin.operations.run import Run
 
-__all__ = ["Change", "ItemChange", "carry_out", "changes", "check_command", "wait_if_visible"]
+__all__ = ["Change", "ItemChange", "carry_out", "changes", "wait_if_visible"]
 
 
 class Change(Protocol):
@@ -38,39 +37,18 @@ class ItemChange:
     attempts: int
 
 
-async def check_command(run: Run, request: str) -> None:
-    """In a dry run, check that the cluster serves the command that the real run would send.
-
-    Brokers of other vendors often serve what describes a thing, and not what changes it. Nodes of kwire serve all
-    commands of their verbs.
-
-    Args:
-        run: the run.
-        request: the name of the request message.
-
-    Raises:
-        NoCommonVersion: the cluster does not serve it; the real run has the same error.
-    """
-    if run.dry_run and run.admin.dialect == "kafka":
-        await run.admin.router.check_command(find("kafka", name=request))
-
-
-async def carry_out(run: Run, items: Iterable[str], question: str, request: str, change: Change) -> Outcomes:
+async def carry_out(run: Run, items: Iterable[str], question: str, change: Change) -> Outcomes:
     """Change the items that a validation accepts; a dry run only returns the validation.
 
     Args:
         run: the run.
         items: the items; one that is named twice is changed once.
         question: the question before the change; empty for no question.
-        request: the name of the request message of Kafka with which `change` changes the items.
         change: changes items.
     """
     checked = await change([*dict.fromkeys(items)], validate_only=True)
     accepted = [item for item, error in checked.items() if error is None and item not in checked.unchanged]
-    if not accepted:
-        return checked
-    if run.dry_run:
-        await check_command(run, request)
+    if not accepted or run.dry_run:
         return checked
     if question:
         run.confirm(question)

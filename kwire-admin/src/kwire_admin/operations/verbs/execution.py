@@ -9,7 +9,6 @@ from kwire._util.extras import install_hint
 from kwire._util.readable import counted, duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.parameters import Conflict
-from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
 from kwire_admin.reassignment.errors import ReassignError
 from kwire_admin.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
@@ -23,18 +22,20 @@ from kwire_admin.reassignment.execution.run_folder import (
     read_run,
     running_process,
 )
-from kwire_admin.reassignment.plan import Plan, moves_of
+from kwire_admin.reassignment.plan import Plan, by_topic, moves_of
 from kwire_admin.reassignment.schedule import BatchLimits, batches
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kwire_admin.operations.declaration import Rows
     from kwire_admin.operations.run import Run
     from kwire_admin.reassignment.assignment_file import AssignmentFile
     from kwire_admin.reassignment.plan import Move
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["ExecutionRequest", "execute_file"]
+__all__ = ["ExecutionRequest", "check_moves", "execute_file"]
 
 
 class ExecutionRequest(NamedTuple):
@@ -77,7 +78,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     for line in _steps(plan, planned, rate):
         run.note(line)
     if run.dry_run:
-        await check_command(run, "AlterPartitionReassignmentsRequest")
+        await check_moves(run, plan.moves)
         run.note("dry run: nothing was changed")
         return []
     run.confirm(f"{question}: move {counted(len(plan.moves), 'partition')}?")
@@ -119,6 +120,18 @@ async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, f
         raise Conflict("nothing was started: " + "; ".join(problems) + ". Use --force to start anyway")
     for problem in problems:
         run.warn(f"{problem}.")
+
+
+async def check_moves(run: Run, moves: Iterable[Move]) -> None:
+    """Say in a dry run which moves the cluster would refuse. A run records them as failed, and goes on.
+
+    Raises:
+        AdminError: the cluster would refuse all of them.
+    """
+    if run.admin.dialect == "kafka":  # nodes check the moves of one batch at a time
+        targets = by_topic({move.key: move.after for move in moves})
+        for error in (await run.admin.reassign_partitions(targets, validate_only=True)).errors.values():
+            run.note(f"would fail: {error}")
 
 
 def _duration(planned: tuple[tuple[Move, ...], ...], rate: int) -> str:

@@ -24,12 +24,14 @@ async def list_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, C
     return (await admin.list_group_offsets([group]))[group]
 
 
-async def alter_offsets(admin: AdminClient, group: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-    """Set the offsets of a group of any type, which must not have active members.
+async def alter_offsets(
+    admin: AdminClient, group: str, offsets: Mapping[TopicPartition, int], *, validate_only: bool = False
+) -> Outcomes:
+    """Set the offsets of a group of any type, which must not have active members, or check what that would answer.
 
     Raises:
         AdminError: the group has members.
     """
     if await is_share_group(admin, group):
-        return await admin.alter_share_group_offsets(group, offsets)
-    return await admin.alter_group_offsets(group, offsets)
+        return await admin.alter_share_group_offsets(group, offsets, validate_only=validate_only)
+    return await admin.alter_group_offsets(group, offsets, validate_only=validate_only)

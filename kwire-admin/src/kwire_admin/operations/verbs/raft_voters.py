@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client import Endpoint
-from kwire.client.admin import AdminError
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.uuids import uuid_from_text
 from kwire_admin.operations.parameters import PORT, Conflict, NotFound, Syntax
 
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
-    from kwire.client.admin import AdminClient, QuorumReplica
+    from kwire.client.admin import QuorumReplica
 
 DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
 LISTENER = Syntax(
@@ -44,18 +42,6 @@ def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
         name, address = LISTENER.match(text).groups()
         listeners[name] = Endpoint.parse(address)
     return listeners
-
-
-async def check_dynamic(admin: AdminClient) -> None:
-    """Check that the voters of the quorum can change: `kraft.version` is at least 1.
-
-    Raises:
-        AdminError: 35 the quorum is static.
-    """
-    level = (await admin.describe_features()).finalized_features.get("kraft.version")
-    if level is None or level.max_version_level < 1:
-        reason = "the quorum is static: its voters cannot change before kraft.version is 1"
-        raise AdminError.of_kafka(ErrorCode.UNSUPPORTED_VERSION, "quorum", reason)
 
 
 def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUID:

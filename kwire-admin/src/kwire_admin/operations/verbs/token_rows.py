@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import time_text
+from kwire.client.admin import AdminError
+from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.parameters import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from kwire.client.admin import AdminClient, DelegationToken
+    from kwire_admin.operations.declaration import Rows
+    from kwire_admin.operations.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,34 @@ def time_of(timestamp_ms: int) -> str:
     return time_text(timestamp_ms, "T")
 
 
-async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[DelegationToken]:
+async def change_tokens(
+    run: Run, ids: Sequence[str], done: str, change: Callable[..., Awaitable[int]], question: str = ""
+) -> Rows[TokenChange]:
+    """Change tokens, or check in a dry run what the change of each would answer.
+
+    Args:
+        run: the run.
+        ids: the ids of the tokens.
+        done: the outcome, as a participle such as `renewed`.
+        change: changes the token of a secret.
+        question: the question before the change, which the ids follow; empty for no question.
+    """
+    tokens = await _find_tokens(run.admin, ids)
+    if question and not run.dry_run:
+        run.confirm(f"{question} {', '.join(token.token_id for token in tokens)}?")
+    rows: Rows[TokenChange] = []
+    for token in tokens:
+        try:
+            expiry = await change(token.hmac, validate_only=run.dry_run)
+        except AdminError as error:
+            rows.append(Failure(token.token_id, error))
+        else:
+            status, expires = (f"would be {done}", None) if run.dry_run else (done, time_of(expiry))
+            rows.append(TokenChange(token.token_id, status, expires))
+    return rows
+
+
+async def _find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[DelegationToken]:
     """Return tokens by id.
 
     Raises:

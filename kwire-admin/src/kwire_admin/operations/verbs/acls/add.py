@@ -6,9 +6,10 @@ from itertools import product
 from typing import Annotated
 
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
-from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.acl_changes import acls_to_add, add_acls
 from kwire_admin.operations.verbs.acl_resources import (
     PRINCIPAL,
     RESOURCE,
@@ -18,7 +19,6 @@ from kwire_admin.operations.verbs.acl_resources import (
     parse_principals,
     parse_resource,
 )
-from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -70,17 +70,11 @@ async def add(
         )
         for resource, who, where, what in product(named, parse_principals(principal), host or ["*"], operation)
     ]
-    # Brokers accept an ACL that exists as if it were new, so what is new is found out here.
-    existing = frozenset(await run.admin.describe_acls())
-    rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in acls if acl in existing]
-    new = [acl for acl in acls if acl not in existing]
-    if new:
-        await check_command(run, "CreateAclsRequest")
-    if run.dry_run or not new:
+    rows: Rows[AclChange] = []
+    new = await acls_to_add(run, acls, rows)
+    if run.dry_run:
         return [*rows, *(acl_change(acl, "would be added") for acl in new)]
-    outcomes = await run.admin.create_acls(new)
-    added = [acl for acl in new if outcomes[str(acl)] is None]
+    added = await add_acls(run, new, rows)
     if added and run.wait:
         await run.admin.wait_until_acls(created=added, timeout=run.wait, on_progress=run.on_progress)
-    failed = [Failure(item, error) for item, error in outcomes.errors.items()]
-    return [*rows, *(acl_change(acl, "added") for acl in added), *failed]
+    return rows

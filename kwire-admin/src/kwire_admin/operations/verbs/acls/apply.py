@@ -8,12 +8,12 @@ from typing import Annotated
 from kwire._util.json_document import parse_json_document
 from kwire._util.readable import counted
 from kwire._util.text_files import read_text
-from kwire.client.admin import AclBinding, AdminError, PatternType, ResourceType
-from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire.client.admin import AclBinding, PatternType, ResourceType
+from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.acl_changes import acls_to_add, acls_to_delete, add_acls, delete_acls
 from kwire_admin.operations.verbs.acl_resources import AclChange, acl_change, acl_of_row
-from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -38,55 +38,28 @@ async def apply(
     Repeating it after an interrupt completes it. ACLs are added before others are deleted.
     """
     document = read_acls(file)
-    existing = frozenset(await run.admin.describe_acls())
-    new = [acl for acl in document if acl not in existing]
-    resources = {_pattern(acl) for acl in document}
-    surplus = sorted(existing.difference(document)) if prune else []
-    surplus = [acl for acl in surplus if _pattern(acl) in resources]
-    rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in document if acl in existing]
+    rows: Rows[AclChange] = []
+    new = await acls_to_add(run, document, rows)
+    surplus: list[AclBinding] = []
+    if prune:
+        resources = {_pattern(acl) for acl in document}
+        others = set(await run.admin.describe_acls()).difference(document)
+        surplus = await acls_to_delete(run, sorted(acl for acl in others if _pattern(acl) in resources), rows)
     planned = [acl_change(acl, "would be added") for acl in new]
     planned += [acl_change(acl, "would be deleted") for acl in surplus]
     if run.dry_run:
-        for request, changed in (("CreateAclsRequest", new), ("DeleteAclsRequest", surplus)):
-            if changed:
-                await check_command(run, request)
         return [*rows, *planned]
     if surplus:
         run.show_plan(planned)
         shown = "; ".join(map(str, surplus[:3])) + ("; ..." if len(surplus) > 3 else "")
         run.confirm(f"Add {counted(len(new), 'ACL')}, and delete {len(surplus)} not in {file} ({shown})?")
-    added = await _add(run, new, rows)
+    added = await add_acls(run, new, rows)
     deleted: list[AclBinding] = []
     if len(added) == len(new):  # otherwise, a deletion could leave a user without access
-        deleted = await _delete(run, surplus, rows)
+        deleted = await delete_acls(run, surplus, rows)
     if (added or deleted) and run.wait:
         await run.admin.wait_until_acls(created=added, deleted=deleted, timeout=run.wait, on_progress=run.on_progress)
     return rows
-
-
-async def _add(run: Run, acls: list[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
-    """Add ACLs, append their rows, and return the added ones."""
-    if not acls:
-        return []
-    outcomes = await run.admin.create_acls(acls)
-    added = [acl for acl in acls if outcomes[str(acl)] is None]
-    rows += [acl_change(acl, "added") for acl in added]
-    rows += [Failure(item, error) for item, error in outcomes.errors.items()]
-    return added
-
-
-async def _delete(run: Run, acls: list[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
-    """Delete ACLs, append their rows, and return the deleted ones."""
-    if not acls:
-        return []
-    results = await run.admin.delete_acls(acl.exact_filter() for acl in acls)
-    deleted: list[AclBinding] = []
-    for acl, result in zip(acls, results.values(), strict=True):
-        error = result if isinstance(result, AdminError) else result.get(acl)
-        rows.append(acl_change(acl, "deleted") if error is None else Failure(str(acl), error))
-        if error is None:
-            deleted.append(acl)
-    return deleted
 
 
 def _pattern(acl: AclBinding) -> tuple[ResourceType, str, PatternType]:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from kwire._util.concurrency import gather
 from kwire._util.readable import counted
-from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminError, PatternType
+from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType
 from kwire_admin.operations.argument_checks import Choice
-from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.acl_changes import acls_to_delete, delete_acls
 from kwire_admin.operations.verbs.acl_resources import PRINCIPAL, RESOURCES, AclChange, acl_change, parse_filters
-from kwire_admin.operations.verbs.changes import check_command
 
 
 @operation(
@@ -52,21 +52,16 @@ async def delete(
     matching = sorted(frozenset[AclBinding]().union(*await gather(*map(run.admin.describe_acls, filters))))
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
+    rows: Rows[AclChange] = []
+    matching = await acls_to_delete(run, matching, rows)
     planned = [acl_change(acl, "would be deleted") for acl in matching]
-    if matching:
-        await check_command(run, "DeleteAclsRequest")
     if run.dry_run or not matching:
-        return [*planned]
+        return [*rows, *planned]
     shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")
     run.show_plan(planned)
     run.confirm(f"Delete {counted(len(matching), 'ACL')} ({shown})?")
     # What was confirmed is deleted, and nothing that was created meanwhile.
-    results = await run.admin.delete_acls(acl.exact_filter() for acl in matching)
-    rows: Rows[AclChange] = []
-    for acl, result in zip(matching, results.values(), strict=True):
-        error = result if isinstance(result, AdminError) else result.get(acl)
-        rows.append(acl_change(acl, "deleted") if error is None else Failure(str(acl), error))
-    deleted = [acl for acl, row in zip(matching, rows, strict=True) if not isinstance(row, Failure)]
+    deleted = await delete_acls(run, matching, rows)
     if deleted and run.wait:
         await run.admin.wait_until_acls(deleted=deleted, timeout=run.wait, on_progress=run.on_progress)
     return rows

@@ -60,7 +60,7 @@ async def run(
         return outcomes
 
     lossy = f"Elect replicas of {', '.join(partitions)} that are not in sync, and lose their missing records?"
-    outcomes = await carry_out(run, partitions, lossy if unclean else "", "ElectLeadersRequest", elect)
+    outcomes = await carry_out(run, partitions, lossy if unclean else "", elect)
     if named is None:
         outcomes = outcomes.without(outcomes.unchanged)
     return changes(outcomes, "elected", dry_run=run.dry_run)

@@ -16,5 +16,5 @@ async def delete(
 ) -> Rows[ItemChange]:
     """Delete groups with their committed offsets."""
     question = f"Delete {', '.join(groups)} and all committed offsets?"
-    outcomes = await carry_out(run, groups, question, "DeleteGroupsRequest", run.admin.delete_groups)
+    outcomes = await carry_out(run, groups, question, run.admin.delete_groups)
     return changes(outcomes, "deleted", dry_run=run.dry_run)

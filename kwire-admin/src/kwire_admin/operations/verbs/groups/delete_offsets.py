@@ -60,6 +60,5 @@ async def delete_offsets(
         return await run.admin.delete_group_offsets(group, named, validate_only=validate_only)
 
     question = f"Delete the offsets of {group} for {', '.join(topics)}?"
-    request = "DeleteShareGroupOffsetsRequest" if shared else "OffsetDeleteRequest"
-    outcomes = await carry_out(run, topics if shared else by_item, question, request, delete)
+    outcomes = await carry_out(run, topics if shared else by_item, question, delete)
     return changes(outcomes, "deleted", dry_run=run.dry_run)

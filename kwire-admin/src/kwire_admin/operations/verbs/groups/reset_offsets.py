@@ -26,7 +26,6 @@ from kwire_admin.operations.offset_resets import (
 )
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.group_offsets import alter_offsets, is_share_group, list_offsets
 from kwire_admin.operations.verbs.positions import RESET, parse_position
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
@@ -140,14 +139,10 @@ async def reset_offsets(
         for partition, planned in plan.items()
         if planned.after != planned.before or partition in forgets
     }
-    outcomes = Outcomes({})
-    if changed and run.dry_run:
-        is_shared = await is_share_group(run.admin, group)
-        await check_command(run, "AlterShareGroupOffsetsRequest" if is_shared else "OffsetCommitRequest")
     if changed and not run.dry_run:
         run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
         run.confirm(f"Reset {counted(len(changed), 'offset')} of {group}?")
-        outcomes = await alter_offsets(run.admin, group, changed)
+    outcomes = await alter_offsets(run.admin, group, changed, validate_only=run.dry_run) if changed else Outcomes({})
     rows += [Failure(item, error) for item, error in outcomes.errors.items()]
     for partition, planned in plan.items():
         if str(partition) not in outcomes.errors:

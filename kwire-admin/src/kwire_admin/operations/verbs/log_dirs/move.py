@@ -72,7 +72,7 @@ async def move(
         moves = {by_item[item]: to for item in items}
         return await run.admin.alter_replica_log_dirs(broker, moves, validate_only=validate_only)
 
-    outcomes = await carry_out(run, by_item, "", "AlterReplicaLogDirsRequest", move_to)
+    outcomes = await carry_out(run, by_item, "", move_to)
     moving = {by_item[item]: to for item, error in outcomes.items() if error is None and item not in outcomes.unchanged}
     arrived: set[TopicPartition] = set()
     if moving and run.wait and not run.dry_run:

@@ -7,11 +7,9 @@ from typing import Annotated
 from kwire._util.light_dataclasses import dataclass
 from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.positions import POSITION, offsets_at, parse_position
 from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
@@ -65,21 +63,23 @@ async def delete_records(
     wanted = await partitions_of(run.admin, partitions)
     rows: Rows[Deletion] = []
     starts: dict[TopicPartition, int] = {}
-    refused = await _refused(run, {partition.topic for partition in wanted})
     for partition, start in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
-        if partition.topic in refused:
-            rows.append(Failure(str(partition), refused[partition.topic]))
-        elif isinstance(start, AdminError):
+        if isinstance(start, AdminError):
             rows.append(Failure(str(partition), start))
         else:
             starts[partition] = start.offset or 0
-    # First the bounds of each partition: a log that starts at or after the new start stays as it is.
+    positions = await offsets_at(run.admin, list(starts), spec)
+    offsets = {partition: offset for partition, offset in positions.items() if not isinstance(offset, AdminError)}
+    checked = positions | await run.admin.delete_records(offsets, validate_only=True)
     after: dict[TopicPartition, int] = {}
-    for partition, offset in (await offsets_at(run.admin, list(starts), spec)).items():
-        if isinstance(offset, AdminError):
-            rows.append(Failure(str(partition), offset))
+    for partition, result in checked.items():
+        if isinstance(result, AdminError):
+            rows.append(Failure(str(partition), result))
         else:
-            after[partition] = offset
+            after[partition] = result
+    if run.dry_run:
+        await _warn_of_unknown_policies(run, {partition.topic for partition in after})
+    # A log that starts at or after the new start stays as it is.
     rows += [
         Deletion(*partition, starts[partition], starts[partition], "unchanged")
         for partition in after
@@ -92,7 +92,6 @@ async def delete_records(
     if not after:
         return rows
     if run.dry_run:
-        await check_command(run, "DeleteRecordsRequest")
         return [*rows, *planned]
     count = sum(offset - starts[partition] for partition, offset in after.items())
     run.show_plan(planned)
@@ -105,19 +104,8 @@ async def delete_records(
     return rows
 
 
-async def _refused(run: Run, topics: set[str]) -> dict[str, AdminError]:
-    """Return the errors of topics with records that brokers do not delete: internal and compacted topics."""
-    refused: dict[str, AdminError] = {}
-    for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items():
-        if not isinstance(topic, TopicDescription):
-            continue  # its partitions have the error
-        if topic.configs is None and run.dry_run:
+async def _warn_of_unknown_policies(run: Run, topics: set[str]) -> None:
+    """Say which topics have configs that this user cannot see: they may be compacted."""
+    for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items() if topics else ():
+        if isinstance(topic, TopicDescription) and topic.configs is None:
             run.warn(f"the configs of {name} are not known: brokers refuse to delete records if it is compacted.")
-        policy = (topic.configs or {}).get("cleanup.policy", "delete")
-        if topic.is_internal:
-            reason = f"Cannot delete records of internal topic {name}."
-            refused[name] = AdminError.of_kafka(ErrorCode.INVALID_TOPIC_EXCEPTION, name, reason)
-        elif "delete" not in policy:
-            reason = f"records of a topic with cleanup.policy={policy} are not deleted"
-            refused[name] = AdminError.of_kafka(ErrorCode.POLICY_VIOLATION, name, reason)
-    return refused

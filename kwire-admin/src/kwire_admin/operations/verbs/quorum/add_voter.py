@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import AdminError
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange, check_command
+from kwire_admin.operations.verbs.changes import ItemChange
 from kwire_admin.operations.verbs.raft_voters import (
     DIRECTORY_ID,
     LISTENER,
-    check_dynamic,
     directory_of,
     parse_directory_id,
     parse_listeners,
@@ -38,10 +35,7 @@ async def add_voter(
     listeners = parse_listeners(listener)
     quorum = await run.admin.describe_quorum()
     id = parse_directory_id(directory) if directory is not None else directory_of(node, quorum.observers, "observer")
-    await check_dynamic(run.admin)
-    if node in {voter.id for voter in quorum.voters}:
-        raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, f"voter {node}")
-    await check_command(run, "AddRaftVoterRequest")
+    await run.admin.add_raft_voter(node, id, listeners, validate_only=True)
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)
     return [ItemChange(str(node), "would be added" if run.dry_run else "added", 1)]

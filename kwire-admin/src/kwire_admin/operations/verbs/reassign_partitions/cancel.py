@@ -7,7 +7,6 @@ from dataclasses import replace
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Danger, NotFound
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.execution_options import JournalFolder
 from kwire_admin.operations.verbs.reassignments import (
     RunSummary,
@@ -18,6 +17,7 @@ from kwire_admin.operations.verbs.reassignments import (
     summary,
 )
 from kwire_admin.reassignment.execution.run_folder import RunFolder, is_over, newest_run, read_run
+from kwire_admin.reassignment.plan import partitions_by_topic
 
 
 @operation(Danger.DESTROYS, examples=("reassign-partitions cancel",))
@@ -44,6 +44,14 @@ async def cancel(
     check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))
+        started = partitions_by_topic(move.key for move in state.started_moves)
+        ongoing = {
+            status.topic: [index for index in status.moves or status.partitions if index in started[status.topic]]
+            for status in await run.admin.list_reassignments()
+            if status.topic in started
+        }
+        for error in (await run.admin.cancel_reassignments(ongoing, validate_only=True)).errors.values():
+            run.note(f"would fail: {error}")
         return [summary(path, state)]
     run.confirm(f"Cancel run {path.name}?")
     with RunFolder.take_over(path, run.note) as taken:
@@ -71,11 +79,12 @@ async def _cancel_moves_of_others(run: Run, ended: str) -> Rows[RunSummary]:
     shown = ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")
     row = RunSummary("other tools", "moving", len(names), 0, 0, 0, (), "")
     if run.dry_run:
-        await check_command(run, "AlterPartitionReassignmentsRequest")
         run.note(f"would cancel the moves of {shown}")
-        return [row]
-    run.confirm(f"Cancel the moves of {shown}, which no run of kwire on this machine has started?")
-    outcomes = await run.admin.cancel_reassignments(moving)
+    else:
+        run.confirm(f"Cancel the moves of {shown}, which no run of kwire on this machine has started?")
+    outcomes = await run.admin.cancel_reassignments(moving, validate_only=run.dry_run)
     failures = [Failure(item, error) for item, error in outcomes.errors.items()]
+    if run.dry_run:
+        return [*failures, row]
     run.note("throttles that another tool has set stay as they are")
     return [*failures, replace(row, phase="cancelled", failed=len(failures))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Conflict, Danger
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.execution import check_moves
 from kwire_admin.operations.verbs.execution_options import JournalFolder
 from kwire_admin.operations.verbs.reassignments import (
     RunSummary,
@@ -33,6 +34,8 @@ async def resume(
     check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))
+        rest = [move for batch in state.batches[state.completed_batches :] for move in batch]
+        await check_moves(run, [move for move in rest if move.key not in state.failed])
         return [summary(path, state)]
     with RunFolder.take_over(path, run.note) as taken:
         if not taken.state.phase.is_final:

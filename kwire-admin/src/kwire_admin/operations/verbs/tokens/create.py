@@ -9,7 +9,6 @@ from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Danger, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.acl_resources import PRINCIPAL, parse_principals
-from kwire_admin.operations.verbs.changes import check_command
 from kwire_admin.operations.verbs.token_rows import TokenChange, time_of
 
 
@@ -45,10 +44,9 @@ async def create(
 ) -> Rows[TokenChange]:
     """Create a delegation token. Log in with SCRAM, with its id as user name and its secret as password."""
     parse_principals([*renewer, *([] if owner is None else [owner])])
-    await run.admin.describe_delegation_tokens()  # fails as a creation does if the cluster has no tokens
+    await run.admin.validate_delegation_token(owner=owner, renewers=renewer)
     run.files.check_new(hmac_file)
     if run.dry_run:
-        await check_command(run, "CreateDelegationTokenRequest")
         return [TokenChange("-", "would be created", None)]
     with run.files.create(hmac_file) as stream:  # before the token is created, so that its secret cannot be lost
         token = await run.admin.create_delegation_token(owner=owner, renewers=renewer, max_lifetime_ms=max_lifetime_ms)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
-from kwire.client.admin import AdminError
-from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import check_command
-from kwire_admin.operations.verbs.token_rows import TokenChange, find_tokens, time_of
+from kwire_admin.operations.verbs.token_rows import TokenChange, change_tokens
 
 
 @operation(
@@ -25,17 +24,5 @@ async def expire(
     ] = None,
 ) -> Rows[TokenChange]:
     """Expire delegation tokens now or after a time."""
-    tokens = await find_tokens(run.admin, ids)
-    if run.dry_run:
-        await check_command(run, "ExpireDelegationTokenRequest")
-        return [TokenChange(token.token_id, "would be expired", None) for token in tokens]
-    run.confirm(f"Expire {', '.join(token.token_id for token in tokens)}?")
-    rows: Rows[TokenChange] = []
-    for token in tokens:
-        try:
-            expiry = await run.admin.expire_delegation_token(token.hmac, period_ms=period_ms)
-        except AdminError as error:
-            rows.append(Failure(token.token_id, error))
-        else:
-            rows.append(TokenChange(token.token_id, "expired", time_of(expiry)))
-    return rows
+    change = partial(run.admin.expire_delegation_token, period_ms=period_ms)
+    return await change_tokens(run, ids, "expired", change, "Expire")

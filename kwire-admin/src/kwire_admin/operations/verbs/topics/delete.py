@@ -16,7 +16,7 @@ async def delete(
 ) -> Rows[ItemChange]:
     """Delete topics and all their records, and wait until no broker reports them."""
     question = f"Delete {', '.join(names)} and all records?"
-    outcomes = await carry_out(run, names, question, "DeleteTopicsRequest", run.admin.delete_topics)
+    outcomes = await carry_out(run, names, question, run.admin.delete_topics)
     deleted = [name for name, error in outcomes.items() if error is None]
     if deleted and run.wait and not run.dry_run:
         await run.admin.wait_until_deleted(deleted, timeout=run.wait, on_progress=run.on_progress)

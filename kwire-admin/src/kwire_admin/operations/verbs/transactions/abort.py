@@ -10,7 +10,7 @@ from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange, check_command
+from kwire_admin.operations.verbs.changes import ItemChange
 from kwire_admin.operations.verbs.topic_partitions import PARTITION, parse_partition
 from kwire_admin.operations.verbs.transactions.find_hanging import OlderThan
 
@@ -51,7 +51,7 @@ async def abort(
             "user cannot describe it, and then the transaction can be alive."
         )
     if run.dry_run:
-        await check_command(run, "WriteTxnMarkersRequest")
+        await run.admin.abort_transaction(named, producer, validate_only=True)
         return [ItemChange(str(named), "would be aborted", 1)]
     run.confirm(f"Abort the transaction of producer {producer.producer_id} on {named} from {start_offset} on?")
     await run.admin.abort_transaction(named, producer)

@@ -7,9 +7,8 @@ from typing import Annotated
 from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
 from kwire_admin.operations.declaration import Failure, Rows, operation
-from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
+from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import check_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +45,22 @@ async def delete(
         if isinstance(credentials, AdminError):
             rows.append(Failure(name, credentials))
             continue
-        present = [credential.mechanism for credential in credentials if mechanism in (None, credential.mechanism)]
-        if not present:
-            raise NotFound(f"user {name} has no credential for {mechanism}")
-        for deletable in present:
-            users_by_mechanism.setdefault(deletable, []).append(name)
+        deletable = [mechanism] if mechanism is not None else [credential.mechanism for credential in credentials]
+        for kind in deletable:
+            users_by_mechanism.setdefault(kind, []).append(name)
+    for kind, users in users_by_mechanism.items():  # a request may name a user once
+        deletions = [UserScramCredentialDeletion(user, kind) for user in users]
+        checked = await run.admin.alter_user_scram_credentials(deletions=deletions, validate_only=True)
+        rows += [Failure(user, error) for user, error in checked.errors.items()]
+        users_by_mechanism[kind] = [user for user in users if user not in checked.errors]
+    users_by_mechanism = {kind: users for kind, users in users_by_mechanism.items() if users}
     if run.dry_run:
-        if users_by_mechanism:
-            await check_command(run, "AlterUserScramCredentialsRequest")
-        return [
-            *rows,
-            *(
-                CredentialChange(name, kind, "would be deleted", 1)
-                for kind, users in users_by_mechanism.items()
-                for name in users
-            ),
-        ]
+        planned = ((user, kind) for kind, users in users_by_mechanism.items() for user in users)
+        return [*rows, *(CredentialChange(user, kind, "would be deleted", 1) for user, kind in planned)]
     if users_by_mechanism:
         affected = sorted({user for users in users_by_mechanism.values() for user in users})
         run.confirm(f"Delete the SCRAM credentials of {', '.join(affected)}?")
-    for kind, users in users_by_mechanism.items():  # a request may name a user once
+    for kind, users in users_by_mechanism.items():
         outcomes = await run.admin.alter_user_scram_credentials(
             deletions=[UserScramCredentialDeletion(user, kind) for user in users]
         )

@@ -10,10 +10,7 @@ from kwire.protocol.scram_passwords import MIN_ITERATIONS
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.changes import ItemChange, changes, check_command
-
-MAX_ITERATIONS = 16384
-"""Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""
+from kwire_admin.operations.verbs.changes import ItemChange, changes
 
 
 @operation(
@@ -42,8 +39,6 @@ async def set_(
 
     The derived keys that are sent must stay as secret as the password: use a listener with TLS.
     """
-    if run.admin.dialect == "kafka" and iterations > MAX_ITERATIONS:
-        raise InvalidArgument(f"brokers accept at most {MAX_ITERATIONS} iterations, not {iterations}")
     try:
         credential = UserScramCredentialUpsertion(
             user=name, password=password, mechanism=mechanism, iterations=iterations
@@ -51,9 +46,9 @@ async def set_(
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
     done = "changed" if name in await run.admin.describe_user_scram_credentials() else "created"
-    if run.dry_run:
-        await check_command(run, "AlterUserScramCredentialsRequest")
-        return [ItemChange(name, f"would be {done}", 1)]
+    outcomes = await run.admin.alter_user_scram_credentials([credential], validate_only=True)
+    if run.dry_run or outcomes.errors:
+        return changes(outcomes, done, dry_run=run.dry_run)
     outcomes = await run.admin.alter_user_scram_credentials([credential])
     if run.wait and not outcomes.errors:
         await run.admin.wait_until_user_scram_credentials(
