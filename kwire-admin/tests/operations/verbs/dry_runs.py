@@ -112,7 +112,6 @@ groups delete nosuch busy
 quotas set nosuch=1 --user dry
 quotas delete nosuch --user dry
 users set dry --password-file {folder}/password --iterations 1
-users set dry --password-file {folder}/password --iterations 16385
 users delete nosuch
 users delete dry nosuch --mechanism scram-sha-256
 acls add topic:dry --principal User:dry --operation create_tokens

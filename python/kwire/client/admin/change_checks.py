@@ -85,7 +85,7 @@ async def check_outcomes(
 async def _is_permitted(admin: AdminSession, name: str) -> bool:
     """Return whether this user may perform an operation on the cluster; True if the cluster does not report it.
 
-    A user who cannot describe the cluster is told of no operation, and every other permission implies that one.
+    To a user who cannot describe the cluster, brokers report no operation; every other permission implies Describe.
 
     Args:
         admin: the cluster.

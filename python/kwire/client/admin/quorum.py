@@ -316,7 +316,7 @@ async def unregister_broker(admin: AdminSession, broker_id: int, *, validate_onl
     Args:
         broker_id: the id of the broker.
         validate_only: check that the broker is registered, and remove nothing. Clusters before Kafka 4.0 do not report
-            that of a broker that is not running.
+            the registrations of stopped brokers.
 
     Raises:
         AdminError: 31 not authorized; 102 the broker is not registered.
