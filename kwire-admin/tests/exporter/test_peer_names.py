@@ -144,3 +144,50 @@ async def test_commits_that_polls_find_are_counted(cluster: FakeCluster) -> None
         cluster.set_group("billing", {"orders": {0: committed, 1: committed}}, members=1)
         feed(ours, cluster)
     assert scrape(ours).one("kminion_kafka_consumer_group_offset_commits_total", "billing") == 4
+
+
+async def test_sizes_and_up_of_kminion_while_a_broker_does_not_answer(cluster: FakeCluster) -> None:
+    ours = view("kminion")
+
+    def total(name: str) -> float | None:
+        return scrape(ours).one(f"kminion_kafka_{name}")
+
+    def is_up() -> list[float]:
+        return list(scrape(ours).of("kminion_exporter_up").values())
+
+    def sizes() -> dict[tuple[str, ...], float]:
+        return scrape(ours).of("kminion_kafka_topic_log_dir_size_total_bytes")
+
+    async with monitored(cluster.bootstrap, ours, timeout=3.0):
+        await eventually(lambda: is_up() == [1] and sizes() == {("orders",): 900})
+        await eventually(lambda: (total("received_bytes") or 0) > 1_000)
+        sent, requests = total("sent_bytes"), total("requests_sent_total")
+        assert sent is not None
+        assert requests is not None
+        assert sent > 10 * requests
+        cluster.stop_broker(3, fence=False)
+        await eventually(lambda: is_up() == [0] and sizes() == {}, "it is listed, and does not answer")
+        cluster.fence_broker(3)
+        await eventually(lambda: is_up() == [1] and sizes() == {("orders",): 600}, "it is not listed any more")
+        counted = total("requests_sent_total")
+        assert counted is not None
+        assert counted > requests
+
+
+def test_offsets_of_a_partition_without_a_leader_go_away_and_come_back(cluster: FakeCluster) -> None:
+    """Equal offsets are new after that, although the broker's answer is equal to its answer before."""
+    ours = view()
+
+    def ends() -> set[str]:
+        feed(ours, cluster)
+        return {partition for _, partition in scrape(ours).of("kafka_partition_newest_offset")}
+
+    assert ends() == {"0", "1", "2"}
+    leader = cluster.state.topics["orders"].partitions[1].leader_id
+    for _ in range(2):
+        cluster.remove_leader("orders", 1)
+        assert ends() == {"0", "2"}
+        assert scrape(ours).one("kafka_group_unknown_lag_partitions", "billing") == 1
+        cluster.move_leader("orders", 1, leader)
+        assert ends() == {"0", "1", "2"}
+        assert scrape(ours).one("kafka_group_lag", "billing") == 100

@@ -7,7 +7,6 @@ by one of the live brokers, which its id decides.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
@@ -246,9 +245,10 @@ def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordi
 def _members(group_id: str, group: FakeGroup) -> Iterable[DescribedGroupMember]:
     """Return the members of a group, which have its partitions in turn."""
     for number in range(group.members):
-        assigned: dict[str, list[int]] = defaultdict(list)
+        assigned: dict[str, list[int]] = {}
         for topic, offsets in group.offsets.items():
-            assigned[topic] = [index for index in offsets if index % group.members == number]
+            if indexes := [index for index in offsets if index % group.members == number]:
+                assigned[topic] = indexes
         assignment = ConsumerProtocolAssignment(
             assigned_partitions=tuple(
                 AssignedPartitions(topic=topic, partitions=tuple(of)) for topic, of in assigned.items()

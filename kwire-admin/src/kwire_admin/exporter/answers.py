@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-__all__ = ["AnswerLog", "Latency", "Source"]
+__all__ = ["AnswerLog", "Latency", "Source", "Traffic"]
 
 STALE_AFTER_S = 300.0
 """Age in seconds from which an answer is not shown if no intervals are set, as Prometheus does with samples."""
 INTERVALS = 3
 """Missed intervals after which an answer is stale. Chosen: one failure and its repetition change nothing."""
+SIZE_BYTES = 4
+"""Bytes of the size before each frame."""
 GRACE_S = 10.0
 """Seconds that a slow answer may take beyond, if they are more than the interval and less than the timeout. Chosen."""
 
@@ -54,6 +56,17 @@ class Latency(NamedTuple):
     seconds: float = 0.0
 
 
+class Traffic(NamedTuple):
+    """Frames in one direction, and their bytes."""
+
+    frames: int = 0
+    size: int = 0
+
+    def plus(self, payload: bytes | None) -> Traffic:
+        """Return the traffic with one more frame; None is no frame."""
+        return self if payload is None else Traffic(self.frames + 1, self.size + SIZE_BYTES + len(payload))
+
+
 class AnswerLog:
     """The times of answers, by broker.
 
@@ -63,6 +76,8 @@ class AnswerLog:
     Attributes:
         latencies: answered requests by broker and API key.
         failures: requests without a usable answer, by broker, API key, and error.
+        sent: the requests.
+        received: the responses.
         answered: time of the last response, by broker and API key.
         down: brokers that do not answer.
         has_changed: True after a broker went down or came back, until it is reset.
@@ -75,6 +90,7 @@ class AnswerLog:
         self._dropped: set[tuple[int, Source]] = set()
         self.latencies: dict[tuple[int, int], Latency] = {}
         self.failures: Counter[tuple[int, int, str]] = Counter()
+        self.sent = self.received = Traffic()
         self.answered: dict[tuple[int, int], float] = {}
         self.down: set[int] = set()
         self.has_changed = False
@@ -144,6 +160,10 @@ class AnswerLog:
         is_new = (broker, source) not in self._dropped
         self._dropped.add((broker, source))
         return is_new
+
+    def lacking(self) -> set[int]:
+        """Return the brokers that do not give an answer that each broker gives."""
+        return self.down | {broker for broker, source in self._dropped if source not in SHARED}
 
     def oldest(self) -> dict[Source, float]:
         """Return the time of the oldest answer of each kind that any broker gave last.

@@ -33,7 +33,7 @@ def cluster_values(state: ObservedCluster) -> Values:
     return {
         # The exporter
         "up": up,
-        "version": [((kwire.__version__,), up)],
+        "peer_up": [((kwire.__version__,), int(state.is_complete))],
         "build": [((kwire.__version__,), 1)],
         "restarts": state.restarts,
         "answer_times": [((broker, _api(key)), round(at, 1)) for (broker, key), at in answers.answered.items()],
@@ -41,8 +41,10 @@ def cluster_values(state: ObservedCluster) -> Values:
         "failures": list(failures),
         "api_requests": [((broker, _api(key)), latency.requests) for (broker, key), latency in latencies],
         "api_seconds": [((broker, _api(key)), round(latency.seconds, 6)) for (broker, key), latency in latencies],
-        "requests_sent": sum(latency.requests for _, latency in latencies) + answers.failures.total(),
-        "requests_received": sum(latency.requests for _, latency in latencies),
+        "requests_sent": answers.sent.frames,
+        "sent_bytes": answers.sent.size,
+        "requests_received": answers.received.frames,
+        "received_bytes": answers.received.size,
         # Counters and reports of others
         "incidents": [((kind,), count) for kind, count in state.incidents.items()],
         "events": [((name,), count) for name, count in state.events.items()],

@@ -26,6 +26,7 @@ from kwire_admin.exporter.exposition import Family
 from kwire_admin.exporter.group_record import age_at
 from kwire_admin.exporter.metric_table import Scope
 from kwire_admin.exporter.observed_cluster import ObservedCluster
+from kwire_admin.exporter.offset_history import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -218,7 +219,11 @@ class ClusterView:
             self.state.start_history(record, key[1])
         read.evaluate(record, with_ages=bool(self._aging))
         table = self.state.groups
-        for keys, is_in in ((table.behind, read.is_behind), (table.unbounded, bool(read.unbounded))):
+        for keys, is_in in (
+            (table.behind, read.is_behind),
+            (table.unbounded, bool(read.unbounded)),
+            (table.endless, UNKNOWN in read.lag),
+        ):
             (keys.add if is_in else keys.discard)(key)
         if self._aging:
             read.age(now)
@@ -253,7 +258,7 @@ class ClusterView:
             value = attrgetter(family.metric.value)
             for number, name in enumerate(changed[family.metric.source or Source.METADATA]):
                 record = records.get(name)
-                if record is not None:
+                if record is not None and not (family.metric.skips_internal and record.metadata.is_internal):
                     if family.metric.scope is Scope.TOPIC:
                         family.set(name, family.line((name,), record))
                     else:

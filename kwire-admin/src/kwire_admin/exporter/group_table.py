@@ -56,6 +56,7 @@ class GroupTable:
         readers: the ids of the groups that read a topic, by topic.
         behind: the groups and their topics that have a lag, as the last rendering found it.
         unbounded: the groups and their topics with first unread records whose time is not known.
+        endless: the groups and their topics with a committed offset of a log whose end is not known.
         changes: marks of the parts that changed since `take_changes`.
     """
 
@@ -71,6 +72,7 @@ class GroupTable:
         self.readers: dict[str, set[str]] = defaultdict(set)
         self.behind: set[tuple[str, str]] = set()
         self.unbounded: set[tuple[str, str]] = set()
+        self.endless: set[tuple[str, str]] = set()
         self.changes = GroupChanges()
 
     def set_listing(self, broker: int, groups: Sequence[Any]) -> None:
@@ -222,8 +224,8 @@ class GroupTable:
         if not self.readers[topic]:
             del self.readers[topic]
         key = group.group_id, topic
-        self.behind.discard(key)
-        self.unbounded.discard(key)
+        for keys in (self.behind, self.unbounded, self.endless):
+            keys.discard(key)
         self.changes.reads.discard(key)
         self.changes.removed_reads.add(key)
 

@@ -45,6 +45,7 @@ class Metric:
         value: the attribute of a topic or group, or the key of a value of the cluster.
         is_sparse: True if a series exists only while the value is true, with the value 1.
         is_signed: True if -1 is a value; otherwise it stands for an unknown value, and there is no series.
+        skips_internal: True if internal topics have no series.
         help: the meaning of its value.
     """
 
@@ -57,6 +58,7 @@ class Metric:
     value: str
     is_sparse: bool
     is_signed: bool
+    skips_internal: bool
     help: str
 
     def header(self, *, openmetrics: bool) -> str:
@@ -133,7 +135,7 @@ def _metric(columns: list[str], renamed: Mapping[str, str], helps: dict[tuple[st
     scoped = Scope.PARTITION if thing == "replica" else Scope[thing.replace("-", "_").upper()]
     level = ("topic" in scoped.value) + ("partition" in scoped.value) + (thing == "replica")
     labels = () if further == "-" else tuple(further.split())
-    key = value.rstrip("?!")
+    key = value.rstrip("?!~")
     help = helps.setdefault((thing, key), *text) if text else helps.get((thing, key), f"See {name} of that exporter.")
     own = tuple(renamed.get(label, label) for label in scoped.value)
     return Metric(
@@ -146,5 +148,6 @@ def _metric(columns: list[str], renamed: Mapping[str, str], helps: dict[tuple[st
         key,
         value.endswith("?"),
         value.endswith("!"),
+        value.endswith("~"),
         help,
     )

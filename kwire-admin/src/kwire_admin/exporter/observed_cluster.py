@@ -113,6 +113,8 @@ class ObservedCluster:
 
     def take_poll(self, poll: Poll[Any]) -> None:
         """Count a poll of any API: its latency or error, and its events."""
+        self.answers.sent = self.answers.sent.plus(poll.request)
+        self.answers.received = self.answers.received.plus(poll.payload)
         if poll.error is None:
             self.answers.succeed(poll.broker_id, poll.api_key, poll.duration_us / 1e6)
         elif not isinstance(poll.error, NoCommonVersion):  # the release lacks the API; that does not count as a failure
@@ -366,6 +368,7 @@ class ObservedCluster:
         for broker, source in list(self.answers.stale()):
             if self.answers.drop(broker, source):
                 self._drop(broker, source)
+        self.topics.drop_offline()
         self.groups.drop_refused(self.answers.max_age(Source.OFFSETS))
         for source, drop in (
             (Source.METADATA, self.topics.drop_metadata),
@@ -411,6 +414,16 @@ class ObservedCluster:
         """True if a broker answers, and the metadata is not stale."""
         answered = {broker for broker, _ in self.answers.answered}
         return bool(answered - self.answers.down) and self.metadata is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """True while all listed brokers answer, and the ends of all logs that groups have committed are known.
+
+        KMinion's `exporter_up` is 0 otherwise.
+        """
+        if not self.is_up or self.groups.endless:
+            return False
+        return self.answers.lacking().isdisjoint([broker.node_id for broker in self.metadata.brokers])
 
     @property
     def controller_id(self) -> int | None:

@@ -194,6 +194,16 @@ class MonitoredTopic:
             if position is not None:
                 values[position] = UNKNOWN
 
+    def drop_offline(self) -> bool:
+        """Drop the offsets of partitions without a leader, and return whether there were any."""
+        offline = [position for position, is_offline in enumerate(self.offline) if is_offline]
+        has_any = False
+        for values in (self.newest, self.oldest, self.max_timestamps):
+            for position in offline:
+                has_any = has_any or values[position] != UNKNOWN
+                values[position] = UNKNOWN
+        return has_any
+
     # Values by partition
 
     @property
@@ -274,6 +284,12 @@ class MonitoredTopic:
     @property
     def size(self) -> int:
         return sum(self.sizes.values()) if self.sizes else UNKNOWN
+
+    @property
+    def complete_size(self) -> int:
+        """Bytes of all replicas on live brokers; UNKNOWN while one of these brokers does not report them."""
+        live = {id for part in self._partitions for id in {*part.replica_nodes}.difference(part.offline_replicas)}
+        return self.size if live <= self.sizes.keys() else UNKNOWN
 
     @property
     def description(self) -> tuple[tuple[object, ...], int]:

@@ -69,7 +69,8 @@ class TopicTable:
                     recreated.add(topic.name)  # another topic of the same name has other offsets
                 new.append(topic)
             else:
-                self._mark(topic.name, *(Source if record.update(topic) else (Source.METADATA,)))
+                # Whether the sizes are complete depends on the live replicas.
+                self._mark(topic.name, *(Source if record.update(topic) else (Source.METADATA, Source.SIZES)))
         self._remove(recreated | (self.records.keys() - current))
         for topic in new:
             self.records[topic.name] = MonitoredTopic(topic)
@@ -115,6 +116,13 @@ class TopicTable:
         """Drop all topics: no broker reports them any more."""
         self._remove(set(self.records))
         self.metadata = None
+
+    def drop_offline(self) -> None:
+        """Drop the offsets of partitions without a leader: nobody confirms them."""
+        changed = {name for name, record in self.records.items() if record.counts.offline and record.drop_offline()}
+        for name in changed:
+            self._mark(name, *OFFSETS)
+        self._forget_answers(changed)
 
     def drop_configs(self) -> None:
         """Drop the configs of all topics."""
@@ -201,5 +209,10 @@ class TopicTable:
             changed.difference_update(names)
         self.removed |= names
         self._is_counted = False
-        for key, topics in self._last.items():  # if a topic comes back, equal offsets are new to it
-            self._last[key] = [topic for topic in topics if topic.name not in names]
+        self._forget_answers(names)
+
+    def _forget_answers(self, names: set[str]) -> None:
+        """Forget the last answers about topics whose values were dropped: if values come back, equal ones are new."""
+        if names:
+            for key, topics in self._last.items():
+                self._last[key] = [topic for topic in topics if topic.name not in names]
