@@ -7,8 +7,7 @@ engine, the decoder compares objects, which is slower.
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
-
+from kwire._util.light_typing import Generic, NamedTuple, TypeVar
 from kwire.codec import compiled, decode
 from kwire.declare.introspect import check_version, fields, key
 from kwire.declare.plan_text import plan_source

@@ -15,8 +15,8 @@ Two cases are special:
 from __future__ import annotations
 
 from struct import Struct, pack, unpack_from
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from kwire.codec import decode, encode, validate
 from kwire.declare.introspect import check_version, describe
 from kwire.errors import DecodeError, EncodeError, KwireError, UnsupportedVersion

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["uuid_from_text", "uuid_to_text"]
+__all__ = ["is_uuid", "uuid_from_text", "uuid_to_text"]
 
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 SIZE = 16
 """Bytes of a uuid."""
 MAX_LENGTH = 24
 """Characters of an id with padding. Kafka prints ids without padding and accepts both forms."""
+
+
+def is_uuid(value: object) -> bool:
+    """Return whether a value is a `uuid.UUID`. The import of `uuid` takes longer than a small command."""
+    module = sys.modules.get("uuid")
+    return module is not None and isinstance(value, module.UUID)
 
 
 def uuid_to_text(uuid: UUID) -> str:

@@ -8,8 +8,7 @@ records.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
-
+from kwire._util.light_typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from kwire.codec import decode, encode
 from kwire.declare.introspect import fields
 from kwire.declare.wire_types import Primitive

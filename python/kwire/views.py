@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from kwire import codec
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from kwire.declare.field_values import checked, contents, has
 from kwire.declare.introspect import check_version, fields
 from kwire.declare.lazy import LazyArray, LazyMessage

@@ -5,9 +5,8 @@ A peer decides how many brokers, leaders, or coordinators there are, and each ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from kwire._util.concurrency import create_task, gather, semaphore
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

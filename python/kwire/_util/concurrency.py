@@ -7,9 +7,9 @@ light loop. The types are those of asyncio; the objects of a light loop have the
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kwire._util.light_loop import Semaphore, TimeLimit, running_light_loop
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import asyncio

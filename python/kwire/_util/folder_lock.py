@@ -13,10 +13,11 @@ import struct
 import sys
 import time
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from kwire._util.child_process import is_running
 from kwire._util.file_sync import sync_file
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:

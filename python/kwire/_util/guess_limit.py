@@ -6,8 +6,9 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
+
+from kwire._util.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

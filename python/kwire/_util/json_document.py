@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+
+from kwire._util.light_typing import Any
 
 __all__ = ["MalformedJson", "parse_json_document"]
 

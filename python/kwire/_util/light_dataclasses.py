@@ -1,9 +1,9 @@
 """Dataclasses without the import of `dataclasses`, which loads `inspect` and takes as long as a small command.
 
 `dataclass`, `field`, and `fields` are those of the standard library, for type checkers and at run time: equality, hash,
-repr, order of parameters, pickling, and patterns are the same. One function is compiled for a class instead of six.
-What belongs to `dataclasses` is made when something reads it: `dataclasses.fields`, `replace`, `asdict`, and
-subclasses that are dataclasses of the standard library work.
+repr, order of parameters, pickling, and patterns are the same. One function is compiled for a class instead of six, and
+not before the first instance. What belongs to `dataclasses` is made when something reads it: `dataclasses.fields`,
+`replace`, `asdict`, and subclasses that are dataclasses of the standard library work.
 
 Annotations must be texts, as `from __future__ import annotations` makes them. There is no order, no `InitVar`, no field
 without repr or comparison, and no base class that is a dataclass of the standard library.
@@ -113,7 +113,7 @@ def _made(cls: type, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type
     everything = {**inherited, **own}
     added: dict[str, Any] = {
         "__match_args__": tuple([f.name for f in everything.values() if f.init and not f.kw_only]),
-        "__init__": _constructor(cls, everything, frozen, slots),
+        "__init__": _LateConstructor(cls, frozen, slots),
         "__repr__": _repr,
     }
     if eq:
@@ -137,6 +137,8 @@ def _made(cls: type, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type
         namespace.update(added, __slots__=tuple([name for name in own if name not in inherited]))
         made = type(cls)(cls.__name__, cls.__bases__, namespace)
         made.__qualname__ = cls.__qualname__
+        if "__init__" in added:
+            added["__init__"].cls = made
         return made
     for name, value in added.items():
         setattr(cls, name, value)
@@ -163,6 +165,19 @@ def _declared_fields(cls: type, kw_only: bool) -> dict[str, LightField]:
         f.kw_only = kw_only if f.kw_only is None else f.kw_only
         declared[name] = f
     return declared
+
+
+class _LateConstructor:
+    """`__init__` of a class, compiled on first use: a program imports many dataclasses and makes few."""
+
+    def __init__(self, cls: type, frozen: bool, slots: bool) -> None:
+        self.cls = cls
+        self._options = frozen, slots
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        constructor = _constructor(self.cls, getattr(self.cls, OWN_FIELDS), *self._options)
+        setattr(self.cls, "__init__", constructor)  # noqa: B010  # type checkers know no assignment to it
+        return constructor.__get__(instance, owner)
 
 
 def _constructor(cls: type, declared: Mapping[str, LightField], frozen: bool, slots: bool) -> Any:

@@ -24,10 +24,10 @@ from errno import EINPROGRESS, EWOULDBLOCK
 from heapq import heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from kwire._util.light_futures import CancelledError, Future, Gathering, Task
 from kwire._util.light_stream import Transport
+from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING, Any, Protocol
+
+from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable

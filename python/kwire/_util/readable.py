@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 __all__ = [
     "UNSAFE",
     "bar",
@@ -20,8 +18,8 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
 """Characters of a bar."""
 
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters of ASCII and Latin-1, marks that change the direction of text, and other ends of lines."""
+UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+"""Pattern of control characters, marks that change the direction of text, and ends of lines other than ASCII's."""
 
 
 def size_text(size: float) -> str:
@@ -62,7 +60,9 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return UNSAFE.sub(lambda unsafe: unsafe[0].encode("unicode_escape").decode(), text)
+    import re  # few texts need it
+
+    return re.sub(UNSAFE, lambda unsafe: unsafe[0].encode("unicode_escape").decode(), text)
 
 
 def printable_lines(text: str) -> str:

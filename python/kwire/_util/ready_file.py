@@ -10,10 +10,10 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kwire._util.atomic_file import open_new, replace_file
 from kwire._util.child_process import is_running
+from kwire._util.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,8 @@ whole, with the encoding named: a text that is read with another encoding has an
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+
+from kwire._util.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
+from kwire._util.light_typing import Any
 from kwire._util.readable import UNSAFE
 
 __all__ = ["OneLine", "yaml_text"]
@@ -32,10 +33,10 @@ def yaml_text(value: Any) -> str:
     dumper.add_representer(
         str,
         lambda representer, text: representer.represent_scalar(
-            "tag:yaml.org,2002:str", text, style='"' if UNSAFE.search(text) else None
+            "tag:yaml.org,2002:str", text, style='"' if re.search(UNSAFE, text) else None
         ),
     )
     text: str = yaml.dump(
         value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
     )
-    return UNSAFE.sub(lambda unsafe: "\n" if unsafe[0] == "\n" else f"\\u{ord(unsafe[0]):04x}", text)
+    return re.sub(UNSAFE, lambda unsafe: "\n" if unsafe[0] == "\n" else f"\\u{ord(unsafe[0]):04x}", text)

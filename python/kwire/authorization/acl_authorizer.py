@@ -13,8 +13,7 @@ but super users. So is everything before the entries are read for the first time
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.authorization.acl_entries import CLUSTER_NAME, PATTERN_TYPES, PatternType
 from kwire.authorization.subjects import normalized_host
 from kwire.client.admin.acl_values import AclOperation, AclPermissionType

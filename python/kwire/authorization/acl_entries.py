@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, get_args
+
+from kwire._util.light_typing import NamedTuple, TypeAlias
 
 __all__ = ["CLUSTER_NAME", "PATTERN_TYPES", "RESOURCE_TYPES", "AclEntry", "PatternType", "ResourceType"]
 

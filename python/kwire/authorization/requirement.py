@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.authorization.acl_entries import CLUSTER_NAME
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
-from typing import NamedTuple
+
+from kwire._util.light_typing import NamedTuple
 
 __all__ = ["ANONYMOUS", "Subject", "normalized_host"]
 

@@ -9,8 +9,8 @@ import errno
 import os
 import sys
 from io import BufferedWriter, RawIOBase, TextIOWrapper, UnsupportedOperation
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:

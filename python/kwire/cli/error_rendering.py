@@ -13,8 +13,7 @@ The kind of the error and the type of the field decide which bytes are marked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import ArrayType, BytesType, MaybeType, NullableType, StringType, StructType
 from kwire.errors import DecodeError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.declare.documentation import declared_type, declared_versions, field_texts, sensitivity
 from kwire.declare.fields import MISSING
 from kwire.declare.introspect import fields

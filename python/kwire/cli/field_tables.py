@@ -6,8 +6,7 @@ nested table with those of the table above.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.cli.value_labels import API_KEYS, value_label, value_text
 from kwire.declare.introspect import fields
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType

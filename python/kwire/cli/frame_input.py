@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.cli import frames
 from kwire.cli.frames import Frame
 from kwire.cli.input_sources import CHUNK, InvalidInput, from_hex, is_json, read_bytes, read_documents

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.secret import HIDDEN
 from kwire.cli.input_sources import InvalidInput, from_hex
 from kwire.cli.message_names import find_by_name

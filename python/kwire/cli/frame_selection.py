@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.input_sources import open_source
 from kwire.cli.message_options import resolve_message

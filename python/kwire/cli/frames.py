@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import kwire
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from kwire.declare.introspect import describe
 from kwire.declare.sensitive_fields import has_sensitive_fields
 from kwire.errors import DecodeError, KwireError, UnsupportedVersion

@@ -13,8 +13,8 @@ first bytes. Bytes that cannot be decoded come last, below the error.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire._util.secret import HIDDEN
 from kwire.cli.value_labels import value_label, value_text
 from kwire.declare.sensitive_fields import has_sensitive_fields, secret_paths

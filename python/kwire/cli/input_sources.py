@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from io import BufferedReader, BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import click
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:

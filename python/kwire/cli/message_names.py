@@ -6,8 +6,7 @@ A message is named by its class (`MetadataResponse`) or, where the kind is known
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.messages import UnknownMessage, api_name, every, find
 
 if TYPE_CHECKING:

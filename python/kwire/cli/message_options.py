@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire.cli.message_names import DIALECTS, find_by_name
 from kwire.declare.introspect import describe
 from kwire.messages import UnknownMessage

@@ -6,7 +6,8 @@ The only input is the plan's text (grammar: `docs/plans.md`), so the tree shows 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,11 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from kwire import __version__
+from kwire._util.light_typing import TYPE_CHECKING, Any, ClassVar
 from kwire._util.products import BrokenProduct, check_version, entry_points, missing_hint
 from kwire._util.similar_names import similar
 from kwire.cli.entry import EXIT_INTERRUPTED, run_with_streams

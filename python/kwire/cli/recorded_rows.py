@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.capture import RowKind, UnreadableCapture, from_table, replay
 from kwire.capture.rows import to_rows
 from kwire.errors import KwireError

@@ -6,8 +6,7 @@ what they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.readable import printable
 from kwire.cli import frames
 from kwire.cli.frame_json import frame_document, json_text

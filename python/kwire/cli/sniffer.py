@@ -13,8 +13,8 @@ import threading
 from collections import deque
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.protocol import Conversation
 
 if TYPE_CHECKING:

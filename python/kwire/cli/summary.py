@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.cli.entry import EXIT_INVALID_INPUT
 
 if TYPE_CHECKING:

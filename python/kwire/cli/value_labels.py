@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.cli.frame_json import json_text
 from kwire.uuids import uuid_to_text
 

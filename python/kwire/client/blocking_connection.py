@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.connection import MAX_RESPONSE_SIZE, TIMEOUT, Connection
 from kwire.client.loop_thread import BlockingClient, blocking
 

@@ -10,8 +10,9 @@ The poller runs in a thread with an event loop of its own. Polls wait there unti
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
+from typing import Unpack
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.client.poller import Poller
 

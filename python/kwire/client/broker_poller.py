@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, cast
 from kwire.client.connection_pool import PooledConnection
 from kwire.client.poll import Poll, PollClock, Statistics
 from kwire.client.polled_requests import HIGHEST_VERSIONS, as_sequence
@@ -26,7 +26,7 @@ from kwire.errors import DecodeError, EncodeError
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.metadata.plausibility import requests_all_topics
+from kwire.metadata.requested_topics import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion, WrongBroker
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from typing import TYPE_CHECKING, Any
+
+from kwire._util.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kwire.capture import Capture

@@ -12,9 +12,9 @@ meanwhile are sent afterwards, because the broker accepts nothing else during th
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from kwire._util.concurrency import current_task, running_loop, timeout_at, wait_first
+from kwire._util.light_typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from kwire._util.stream_callbacks import StreamCallbacks
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception

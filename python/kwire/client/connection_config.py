@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["ConnectionConfig", "SecurityProtocol"]
+    SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+__all__ = ["ConnectionConfig"]
 
 MAX_IDLE_S = 540.0
 """Seconds: the default of `connections.max.idle.ms` in Kafka's clients, below the 600 of its brokers."""
-
-SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

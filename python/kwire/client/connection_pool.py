@@ -13,9 +13,8 @@ closed once no caller waits for it. A request that must not be sent twice gets a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from kwire._util.concurrency import gather, lock, running_loop
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.connection import MAX_RESPONSE_SIZE, Connection
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.race import first_success

@@ -24,7 +24,9 @@ import threading
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import Concatenate, ParamSpec
+
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

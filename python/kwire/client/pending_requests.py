@@ -13,15 +13,15 @@ this time does not count for the timeouts of requests, neither of held requests 
 from __future__ import annotations
 
 from collections import deque
-from datetime import UTC, datetime
-from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from time import perf_counter_ns, time_ns
 
 from kwire._util.concurrency import running_loop
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from kwire.declare import Message
     from kwire.protocol import ConnectionFault, ReceivedResponse, SentRequest
@@ -40,13 +40,20 @@ class TimedResponse(NamedTuple, Generic[R]):
 
     Attributes:
         response: the response.
-        at: the time at which it was complete, in UTC.
+        at_ns: the time at which it was complete, in nanoseconds since 1970.
         duration_us: microseconds since the request was sent.
     """
 
     response: ReceivedResponse[R]
-    at: datetime
+    at_ns: int
     duration_us: int
+
+    @property
+    def at(self) -> datetime:
+        """The time at which the response was complete, in UTC."""
+        from datetime import UTC, datetime  # a small command asks for no time
+
+        return datetime.fromtimestamp(self.at_ns / 1e9, UTC)
 
 
 class _PendingRequest:
@@ -134,7 +141,7 @@ class PendingRequests:
         request.timer.cancel()
         self.throttle(response.throttle_time_ms)
         if not request.result.done():  # it may be cancelled
-            request.result.set_result(TimedResponse(response, datetime.now(UTC), (now - request.sent_at) // 1000))
+            request.result.set_result(TimedResponse(response, time_ns(), (now - request.sent_at) // 1000))
 
     def throttle(self, milliseconds: int) -> None:
         """Obey the throttle time of a response; 0 if it has none."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from kwire.declare.representation import short_value
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from kwire.client.polled_offsets import group_offsets
 from kwire.client.polled_requests import PolledRequest, log_dirs, topic_configs
 

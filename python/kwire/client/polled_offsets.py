@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.messages.kafka.list_groups import ListGroupsRequest
 from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup

@@ -6,8 +6,8 @@ DescribeConfigs is expensive: describing 500 topics keeps a broker busy for most
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 

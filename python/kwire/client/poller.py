@@ -16,8 +16,9 @@ import logging
 from collections import deque
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
+from typing import Unpack
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
 from kwire.client.connection import MAX_RESPONSE_SIZE

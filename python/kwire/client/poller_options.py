@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TypedDict
 
+from kwire._util.light_typing import TYPE_CHECKING, Literal
 from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_config import ConnectionConfig
 

@@ -8,9 +8,9 @@ may still succeed is given up for that: what is slow everywhere is not asked for
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
 from kwire._util.concurrency import create_task, wait_first
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import asyncio

@@ -5,8 +5,7 @@ Fetch up to version 12 names topics; later versions need topic ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition

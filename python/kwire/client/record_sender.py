@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition

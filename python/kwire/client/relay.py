@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from kwire.protocol import ConnectFailed, Endpoint
 from kwire.protocol.server_shutdown import close_server
 

@@ -12,9 +12,9 @@ import socket
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from kwire._util.concurrency import running_loop, start_stream, timeout_after
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from kwire.client.race import first_success
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 

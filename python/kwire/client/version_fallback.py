@@ -15,8 +15,7 @@ reported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.protocol import ConnectFailed
 

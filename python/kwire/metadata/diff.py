@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from kwire.declare.introspect import fields
 from kwire.declare.introspect import key as declared_key
 from kwire.declare.wire_types import ArrayType, NullableType, StructType

@@ -5,8 +5,7 @@ Every function takes changes as pairs (before, after) of `kwire.metadata.diff`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.metadata.diff import array_changes, keyed_changes, partition_changes
 from kwire.metadata.events import (
     BrokerChanged,

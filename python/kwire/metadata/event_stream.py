@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import fields as dataclass_fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import find
-from kwire.metadata.plausibility import payload_requests_all_topics
+from kwire.metadata.requested_topics import payload_requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol.client_connection import find_body_start
 

@@ -7,8 +7,8 @@ responses report.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Kafka and the drafts of KIP-4 name the same fields differently, and neither has 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,7 @@ randomness comes from the `random.Random` of the caller.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kwire.decoder import Changes, Decoder, compare
 from kwire.errors import DecodeError
 from kwire.metadata.diff import is_same, topic_changes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import overload
+
+from kwire._util.light_typing import overload
 
 __all__ = ["microseconds"]
 

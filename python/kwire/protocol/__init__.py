@@ -9,51 +9,30 @@ The package has no sockets, clocks, or threads.
 
 from __future__ import annotations
 
-from kwire.protocol.client_connection import ClientConnection, ReceivedResponse, SentRequest
-from kwire.protocol.conversation import Conversation, Exchange, NoMessage
-from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.errors import (
-    AdvertisedAddressUnreachable,
-    AuthenticationFailed,
-    ConnectFailed,
-    ConnectionClosed,
-    ConnectionFault,
-    InvalidResponse,
-    NegotiationFailed,
-    NoCommonVersion,
-    OversizedFrame,
-    Timeout,
-    TlsHandshakeFailed,
-    WrongBroker,
-    WrongCorrelation,
-)
-from kwire.protocol.frame_receiver import FrameReceiver
-from kwire.protocol.negotiated_versions import NegotiatedVersions
-from kwire.protocol.server_connection import PendingRequest, ServerConnection
+from kwire._util.late_names import late_names
 
-__all__ = [
-    "AdvertisedAddressUnreachable",
-    "AuthenticationFailed",
-    "ClientConnection",
-    "ConnectFailed",
-    "ConnectionClosed",
-    "ConnectionFault",
-    "Conversation",
-    "Endpoint",
-    "Exchange",
-    "FrameReceiver",
-    "InvalidResponse",
-    "NegotiatedVersions",
-    "NegotiationFailed",
-    "NoCommonVersion",
-    "NoMessage",
-    "OversizedFrame",
-    "PendingRequest",
-    "ReceivedResponse",
-    "SentRequest",
-    "ServerConnection",
-    "Timeout",
-    "TlsHandshakeFailed",
-    "WrongBroker",
-    "WrongCorrelation",
-]
+_MODULES = {
+    "kwire.protocol.client_connection": ("ClientConnection", "ReceivedResponse", "SentRequest"),
+    "kwire.protocol.conversation": ("Conversation", "Exchange", "NoMessage"),
+    "kwire.protocol.endpoint": ("Endpoint",),
+    "kwire.protocol.errors": (
+        "AdvertisedAddressUnreachable",
+        "AuthenticationFailed",
+        "ConnectFailed",
+        "ConnectionClosed",
+        "ConnectionFault",
+        "InvalidResponse",
+        "NegotiationFailed",
+        "NoCommonVersion",
+        "OversizedFrame",
+        "Timeout",
+        "TlsHandshakeFailed",
+        "WrongBroker",
+        "WrongCorrelation",
+    ),
+    "kwire.protocol.frame_receiver": ("FrameReceiver",),
+    "kwire.protocol.negotiated_versions": ("NegotiatedVersions",),
+    "kwire.protocol.server_connection": ("PendingRequest", "ServerConnection"),
+}
+
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

@@ -27,9 +27,9 @@ import sys
 from collections import deque
 from functools import cache
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from kwire import frame
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 from kwire.codec import decode, validate
 from kwire.declare.introspect import describe, fields
 from kwire.declare.sensitive_fields import has_sensitive_fields

@@ -27,9 +27,9 @@ from collections import Counter, deque
 from contextlib import suppress
 from math import inf
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from kwire import frame
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from kwire.errors import DecodeError, KwireError
 from kwire.frame import MAX_SIZE, InvalidFrameSize, Splitter
 from kwire.messages import UnknownMessage, api_name, find
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["Conversation", "Exchange", "NoMessage"]
+    Kind: TypeAlias = Literal["message", "sasl_token"]
+    Outcome: TypeAlias = Literal["answered", "one_way", "unanswered", "dropped", "unrequested"]
 
-Kind: TypeAlias = Literal["message", "sasl_token"]
-Outcome: TypeAlias = Literal["answered", "one_way", "unanswered", "dropped", "unrequested"]
+__all__ = ["Conversation", "Exchange", "NoMessage"]
 
 MAX_PENDING = 1_000
 """The default number of requests that wait for a response. Clients have 1 to 5 in flight unless configured

@@ -23,8 +23,7 @@ ConnectionError and TimeoutError are OSErrors, so programs can handle these erro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.errors import KwireError
 from kwire.frame import other_protocol
 

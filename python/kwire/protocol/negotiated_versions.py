@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.declare.introspect import describe
 from kwire.protocol.errors import NoCommonVersion
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from kwire._util.secret import Secret

@@ -27,9 +27,9 @@ from __future__ import annotations
 
 from collections import deque
 from struct import unpack_from
-from typing import TYPE_CHECKING
 
 from kwire import frame
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.declare import Message
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.secret import Secret
 from kwire._util.similar_names import similar
 from kwire.terminal.environment import VARIABLES, config_file, variables_for

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.terminal.cluster import CLIENT_ID, choose_cluster, with_environment
 from kwire.terminal.environment import OUTPUTS
 from kwire.terminal.parameter_types import FiniteRange, Named

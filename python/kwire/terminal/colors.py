@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, TextIO, TypeAlias
 
-Choice: TypeAlias = Literal["auto", "always", "never"]
+from kwire._util.light_typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    Choice: TypeAlias = Literal["auto", "always", "never"]
 
 STYLES = {"plain": "", "title": "1", "quiet": "2", "type": "36", "value": "32", "note": "33", "error": "1;31"}
 """ANSI codes by role of a piece of text."""

@@ -7,10 +7,9 @@ the process ends at once, without a word about a change that was sent.
 from __future__ import annotations
 
 import signal
-import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.terminal.problems import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -50,12 +49,12 @@ class EndSignal:
 def end_signals() -> Iterator[EndSignal]:
     """Interrupt the block when SIGTERM or SIGHUP arrives, unless it is ignored or has another handler."""
     received = EndSignal()
-    if threading.current_thread() is not threading.main_thread():  # another thread cannot handle signals
-        yield received
-        return
     handled = [number for number in NUMBERS if signal.getsignal(number) is signal.SIG_DFL]
-    for number in handled:
-        signal.signal(number, received.handle)
+    try:
+        for number in handled:
+            signal.signal(number, received.handle)
+    except ValueError:  # only the main thread can handle signals
+        handled = []
     try:
         yield received
     finally:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire.terminal.parameter_types import FiniteRange, Time
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
 import click
+
+from kwire._util.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from click.types import ParamType

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.polled_inputs import INPUTS
 from kwire.terminal.parameter_types import FiniteRange
 

@@ -6,12 +6,11 @@ shown as a record with a line for each cell, as `psql` does with `\x auto`. Noth
 
 from __future__ import annotations
 
-import re
 import sys
 from itertools import repeat
 from operator import add, sub
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire._util.readable import cell_width, printable
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ NO_VALUE = "-"
 """The cell of an unknown or absent value."""
 PROSE_WIDTH = 20
 """Least width of a column of prose: its words are short, and a line of one word is hard to read."""
-BREAK = re.compile(r"[^ ,]+[ ,]*|[ ,]+")
-"""A piece of a cell that stays in one line, with the blanks and commas after it."""
+BREAK = r"[^ ,]+[ ,]*|[ ,]+"
+"""Pattern of a piece of a cell that stays in one line, with the blanks and commas after it."""
 
 
 class TableColumn(NamedTuple):
@@ -134,7 +133,9 @@ def fitting_widths(columns: Sequence[TableColumn], texts: Sequence[Sequence[str]
 
 def breakable_pieces(text: str) -> list[str]:
     """Return the parts of a cell that stay in one line each; joined, they are the cell."""
-    return BREAK.findall(text)
+    import re  # only terminals need it
+
+    return re.findall(BREAK, text)
 
 
 def wrapped(text: str, width: int) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import kwire
-from kwire.client.connection_config import SecurityProtocol
 from kwire.client.security import (
     ClientCertificate,
     ClientCredentials,
@@ -72,7 +71,7 @@ def test_empty_file_is_plaintext() -> None:
     ("protocol", "jaas"),
     [("PLAINTEXT", None), ("SSL", None), ("SASL_PLAINTEXT", SCRAM), ("SASL_SSL", SCRAM), ("sasl_ssl", SCRAM)],
 )
-def test_security_protocol_decides_about_tls_and_sasl(protocol: SecurityProtocol, jaas: str | None) -> None:
+def test_security_protocol_decides_about_tls_and_sasl(protocol: str, jaas: str | None) -> None:
     properties = sasl("SCRAM-SHA-256", jaas) if jaas else {}
 
     connection = parse(properties | {"security.protocol": protocol}).connection

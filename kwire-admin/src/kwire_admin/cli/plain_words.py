@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.terminal.environment import OUTPUTS, VARIABLES, WAIT_S, variables_for
 from kwire_admin.operations.parameters import Argument, Danger
 from kwire_admin.operations.registry import find_noun, find_verb

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import click
 
 from kwire import __version__
+from kwire._util.light_typing import Any, ClassVar
 from kwire.cli.program import CONTEXT, CommandGroup, command_names, find_command, short_help
 from kwire.terminal.cluster_options import admin_option, cluster_options
 from kwire_admin.cli.kafka_habits import first_word_hint

@@ -11,9 +11,10 @@ from datetime import datetime
 from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.terminal.colors import paint_for
 from kwire.terminal.tables import TableColumn, print_table
 

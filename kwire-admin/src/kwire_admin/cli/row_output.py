@@ -6,17 +6,15 @@ Only what is printed is imported: rich for a table on a terminal, yaml for YAML.
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import duration_text, printable, printable_lines, size_text, time_text
 from kwire.client.admin.errors import AdminError
 from kwire.terminal.tables import TableColumn, print_table
 from kwire.terminal.usage_errors import is_usage_error
-from kwire.uuids import uuid_to_text
+from kwire.uuids import is_uuid, uuid_to_text
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.rows import cells, columns, json_value
 
@@ -30,9 +28,10 @@ __all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
 
 FORMULA = ("=", "+", "-", "@")
 """Characters that begin a formula in a spreadsheet."""
+NUMBER = r"[+-]?[0-9.]*"
+"""Pattern of a number that is no formula."""
 EMPTY: tuple[object, ...] = (None, False, {}, ())
 """Values that say nothing, for the columns that a table shows only if they say something."""
-NUMBER = re.compile(r"[+-]?[0-9.]*")
 
 
 def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -102,7 +101,11 @@ def _csv_cell(value: Any) -> str:
     Any client chooses its group id, and `=HYPERLINK(...)` is a legal one. `-o json` has the exact text.
     """
     text = printable(_text(value, None))
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
+    if not isinstance(value, str) or not text.startswith(FORMULA):
+        return text
+    import re  # the other formats do without it
+
+    return text if re.fullmatch(NUMBER, text) else f"'{text}"
 
 
 def _json(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -176,6 +179,6 @@ def _text(value: Any, unit: str | None) -> str:
         return ",".join(map(str, value))
     if isinstance(value, Enum):
         return str(value.value)
-    if isinstance(value, UUID):
+    if is_uuid(value):
         return uuid_to_text(value)
     return str(value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire._util.ready_file import prepare
 from kwire.terminal.options import file_option, ready_file_option, require
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import click
 
+from kwire._util.light_typing import Any
 from kwire.terminal.cluster import with_environment
 from kwire.terminal.cluster_options import cluster_options, merge
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.similar_names import similar
 from kwire.terminal.cluster_options import cluster_options, merge
 from kwire.terminal.environment import WAIT_S

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import printable, printable_lines
 from kwire._util.secret import Secret
 from kwire.errors import KwireError

@@ -6,9 +6,9 @@ import gc
 import sys
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.light_dataclasses import fields
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire._util.readable import printable
 from kwire.terminal.cluster import choose_cluster, with_environment
 from kwire_admin.cli.completion.name_cache import NameFile, choice_of

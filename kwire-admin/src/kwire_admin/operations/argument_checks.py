@@ -6,8 +6,8 @@ OpenAPI documents derive from the same declarations, so a request that fits the 
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.secret import Secret
 from kwire_admin.operations.parameters import InvalidArgument
 

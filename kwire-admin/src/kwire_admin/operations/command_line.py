@@ -8,10 +8,10 @@ from __future__ import annotations
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.secret import Secret
 from kwire.terminal.parameter_types import Named
 from kwire_admin.operations.declaration import Need

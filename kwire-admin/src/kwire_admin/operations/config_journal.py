@@ -19,11 +19,11 @@ import uuid
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.file_names import file_name_of
 from kwire._util.file_sync import sync_file
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from __future__ import annotations
 
 from enum import Enum, StrEnum
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
-from kwire._util.light_dataclasses import KW_ONLY, dataclass, field, fields
+from kwire._util.light_dataclasses import KW_ONLY, dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, evaluated_annotations
 from kwire.errors import KwireError
 from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, call_arguments, declared_parameters
 
@@ -96,8 +96,14 @@ class Failure(NamedTuple):
     error: AdminError
 
 
-Rows: TypeAlias = list[R | Failure]
-"""The result of a verb: a dataclass instance for each item, or the failure of the item."""
+if TYPE_CHECKING:
+    Rows: TypeAlias = list[R | Failure]
+else:
+
+    class Rows:
+        """The result of a verb: a dataclass instance for each item, or the failure of the item."""
+
+        __class_getitem__ = classmethod(type(list[int]))
 
 
 class Unhealthy(Exception):
@@ -258,10 +264,10 @@ class Operation(Rules):
     @cached_property
     def result(self) -> Any:
         """The class of the rows; None if the operation prints lines instead."""
-        returned = get_type_hints(self.function, include_extras=True)["return"]
+        returned = evaluated_annotations(self.function)["return"]
         if returned is type(None):
             return None
-        candidates = get_args(get_args(returned)[0]) or get_args(returned)
+        candidates = getattr(returned.__args__[0], "__args__", returned.__args__)
         return next(candidate for candidate in candidates if candidate is not Failure)
 
     @cached_property
@@ -310,11 +316,15 @@ class Operation(Rules):
         return rows or []
 
 
-class OperationDeclaration(Rules):
-    """The decorator `operation`, which declares a function as an operation by rules."""
+if TYPE_CHECKING:
 
-    def __call__(self, function: Callable[..., Awaitable[Any]]) -> Operation:
-        return Operation(function=function, **{rule.name: getattr(self, rule.name) for rule in fields(self)})
+    class operation(Rules):  # a decorator
+        """Declares a function as an operation by rules."""
 
+        def __call__(self, function: Callable[..., Awaitable[Any]]) -> Operation: ...
 
-operation = OperationDeclaration
+else:
+
+    def operation(danger: Danger = Danger.READS, **rules: Any) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
+        """Return a decorator that declares a function as an operation by rules."""
+        return lambda function: Operation(function=function, danger=danger, **rules)

@@ -6,8 +6,7 @@ as `topic/orders`, or `configs` for the configs of the resource that the command
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType
 from kwire.client.admin.errors import AdminError
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kwire._util.concurrency import gather
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec, TopicPartition
 from kwire_admin.operations.parameters import Conflict, InvalidArgument, Syntax

@@ -9,14 +9,14 @@ parameter whose type is a dataclass stands for the fields of the class, which ar
 
 from __future__ import annotations
 
-import re
 from enum import Enum, IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from kwire._util.light_dataclasses import MISSING, fields, is_dataclass
+from kwire._util.light_typing import TYPE_CHECKING, Annotated, Any, NamedTuple, evaluated_annotations
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
@@ -44,8 +44,8 @@ __all__ = [
 
 REQUIRED: Any = object()
 """The default of a parameter without a default."""
-MAP_ENTRY = re.compile(r"([^=\[]+\[.*?\])\s*(=)(.*)", re.DOTALL)
-"""A config that is an entry of a map, with words between brackets that may contain `=`."""
+MAP_ENTRY = r"([^=\[]+\[[\s\S]*?\])\s*(=)([\s\S]*)"
+"""Pattern of a config that is an entry of a map, with words between brackets that may contain `=`."""
 
 
 class Danger(IntEnum):
@@ -101,6 +101,8 @@ class Syntax(NamedTuple):
         Raises:
             InvalidArgument: the text does not have the syntax.
         """
+        import re  # a command whose arguments have no syntax does without it
+
         match = re.fullmatch(self.pattern, text)
         if match is None:
             raise InvalidArgument(f"{text!r} is not {self.expected}")
@@ -241,14 +243,14 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     Raises:
         TypeError: a parameter has neither Argument nor Option.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = evaluated_annotations(function)
     parameters: list[Parameter] = []
     for name, default in _defaults(function).items():
         hint: Any = hints.get(name)
         if name == "run":
             continue
         if is_dataclass(hint):
-            hints_of_fields = get_type_hints(hint, include_extras=True)
+            hints_of_fields = evaluated_annotations(hint)
             parameters += (_declared(function, of.name, hints_of_fields[of.name], _default(of)) for of in fields(hint))
         else:
             parameters.append(_declared(function, name, hint, default))
@@ -273,11 +275,14 @@ def _default(of: Any) -> Any:
 
 
 def _declared(function: Callable[..., Any], name: str, hint: Any, default: Any) -> Parameter:
-    if get_origin(hint) is not Annotated:
+    if hasattr(hint, "__metadata__"):  # `Annotated` of `typing`, which a package of tools may have imported
+        kind, declared = hint.__origin__, hint.__metadata__[0]
+    elif getattr(hint, "__origin__", None) is Annotated:
+        kind, declared = hint.__args__[:2]
+    else:
         raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
-    kind, declared = get_args(hint)[:2]
-    many = get_origin(kind) is list
-    return Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, default)
+    many = getattr(kind, "__origin__", None) is list
+    return Parameter(name, _without_none(kind.__args__[0] if many else kind), many, declared, default)
 
 
 TAKES_ANY = 8
@@ -292,7 +297,7 @@ def _groups(function: Callable[..., Any]) -> Mapping[str, Any]:
     """
     if function.__code__.co_flags & TAKES_ANY:
         return {}
-    hints = get_type_hints(function, include_extras=True)
+    hints = evaluated_annotations(function)
     return {name: hint for name, hint in hints.items() if name not in ("run", "return") and is_dataclass(hint)}
 
 
@@ -307,8 +312,9 @@ def call_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> d
 
 def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given: `int` for `int | None`."""
-    members = [argument for argument in get_args(kind) if argument is not type(None)]
-    return members[0] if len(members) == 1 and type(None) in get_args(kind) else kind
+    types = getattr(kind, "__args__", ())
+    members = [member for member in types if member is not type(None)]
+    return members[0] if len(members) == 1 and len(types) > 1 else kind
 
 
 def typed(parameter: Parameter, value: Any) -> Any:
@@ -328,10 +334,12 @@ def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:
     Raises:
         InvalidArgument: a text has no `=`, or a key is given twice.
     """
+    import re
+
     configs: dict[str, str] = {}
     for text in texts:
         CONFIG.match(text)
-        entry = MAP_ENTRY.fullmatch(text)
+        entry = re.fullmatch(MAP_ENTRY, text)
         key, _, value = entry.groups() if entry is not None else text.partition("=")
         if key in configs:
             raise InvalidArgument(f"config {key} is given twice")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 

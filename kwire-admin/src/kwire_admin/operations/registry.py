@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire._util.products import entry_points
 
 if TYPE_CHECKING:
@@ -261,9 +260,15 @@ def names_of(package: str) -> list[str]:
 
 
 def _entries(package: str) -> Iterator[os.DirEntry[str]]:
-    """Return the entries of the folders of a package, without importing it."""
-    spec = find_spec(package)
-    for folder in (spec and spec.submodule_search_locations) or ():
+    """Return the entries of the folders of a package. Only packages of this product are imported for it."""
+    if package.startswith(VERBS):
+        folders: Iterable[str] = import_module(package).__path__
+    else:
+        from importlib.util import find_spec
+
+        spec = find_spec(package)
+        folders = (spec and spec.submodule_search_locations) or ()
+    for folder in folders:
         with os.scandir(folder) as entries:
             yield from entries
 

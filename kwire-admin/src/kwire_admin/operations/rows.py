@@ -6,16 +6,14 @@ adds what a table needs to know. An unknown value is None: null in JSON, an empt
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from uuid import UUID
 
 from kwire._util.light_dataclasses import fields, is_dataclass
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, evaluated_annotations
 from kwire.client.admin import AdminError
-from kwire.uuids import uuid_to_text
+from kwire.uuids import is_uuid, uuid_to_text
 from kwire_admin.operations.declaration import Failure
 
 if TYPE_CHECKING:
@@ -136,9 +134,9 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if isinstance(value, Enum):
         return json_value(value.value)
-    if isinstance(value, UUID):
+    if is_uuid(value):
         return uuid_to_text(value)
-    if isinstance(value, datetime):
+    if type(value).__name__ == "datetime":  # the import takes longer than rows without times
         return value.isoformat()
     if isinstance(value, bytes):
         return value.hex()
@@ -152,6 +150,4 @@ def _field_names(row_class: Any) -> tuple[str, ...]:
 
 def _element(row_class: Any, name: str) -> Any:
     """Return the class of the rows in a field of type `tuple[Row, ...]`."""
-    from typing import get_args, get_type_hints
-
-    return get_args(get_type_hints(row_class)[name])[0]
+    return evaluated_annotations(row_class)[name].__args__[0]

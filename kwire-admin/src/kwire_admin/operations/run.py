@@ -17,9 +17,8 @@ its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from kwire._util.light_dataclasses import KW_ONLY, dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.written_files import LocalFiles
 

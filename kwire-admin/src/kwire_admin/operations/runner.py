@@ -6,8 +6,7 @@ ways. Tools have a runner of their own (`kwire_zookeeper_tools.tool_runner`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import NotSupported
 from kwire_admin.operations.argument_checks import check_arguments
 from kwire_admin.operations.suggestions import with_suggestions

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.similar_names import similar
 from kwire.client.admin.errors import AdminError
 from kwire.errors import KwireError

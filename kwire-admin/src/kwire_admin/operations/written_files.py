@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, Protocol, TextIO
 
 from kwire._util.atomic_file import replace_file
+from kwire._util.light_typing import TYPE_CHECKING, Protocol, TextIO
 from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 
 from kwire._util.readable import counted
 from kwire.client.polled_inputs import INPUTS, polled_requests
-from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, command_config_option, gathered, output_option, require
 from kwire.terminal.parameter_types import Duration, FiniteRange
 from kwire.terminal.polled_input_options import polled_input_options
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kwire.client import PolledRequest
+    from kwire.terminal.colors import Choice
     from kwire_pipeline.cli.pipeline_streams import Streaming
     from kwire_pipeline.pipeline import Pipeline
     from kwire_pipeline.store.commits import PipelineStore

@@ -21,7 +21,8 @@ from kwire.errors import DecodeError, path_text
 from kwire.messages import UnknownMessage, find
 from kwire.metadata.event_stream import reporter_of
 from kwire.metadata.fields import config_fields
-from kwire.metadata.plausibility import EmptyResponseFilter, payload_requests_all_topics
+from kwire.metadata.plausibility import EmptyResponseFilter
+from kwire.metadata.requested_topics import payload_requests_all_topics
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.silver.broker_state import BrokerState, resource_of, resource_type_code
 from kwire_pipeline.silver.inputs import INPUTS

@@ -33,7 +33,7 @@ from kwire.messages.kip4.topic_metadata_v1 import (
 )
 from kwire.metadata.event_stream import EventStream
 from kwire.metadata.events import ConfigChanged, LeaderMoved, TopicAdded, TopicRemoved
-from kwire.metadata.plausibility import requests_all_topics
+from kwire.metadata.requested_topics import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
 from kwire.metadata.timestamps import microseconds
 from kwire.storage.location import Location

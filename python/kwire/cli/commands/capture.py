@@ -6,10 +6,10 @@ import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import counted, printable
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.cluster import choose_cluster, with_environment

@@ -7,22 +7,23 @@ invalid frame takes its place in the output and is counted at the end; the error
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 import kwire
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.frame_json import error_document, frame_document, json_text
 from kwire.cli.frame_selection import FrameSelection
 from kwire.cli.message_options import frame_options, input_options, message_options
 from kwire.cli.summary import FrameCounts
-from kwire.terminal.colors import Choice, Paint, paint_for
+from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.options import color_option, gathered, output_option
 
 if TYPE_CHECKING:
     from kwire.cli.frame_input import FrameInput
     from kwire.cli.frames import Frame
+    from kwire.terminal.colors import Choice
 
 
 class OutputOptions(NamedTuple):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from struct import pack
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.frame_json import EncodeOptions, encode_document, error_document, json_text
 from kwire.cli.input_sources import InvalidInput, open_source, read_documents

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
-from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, output_option
 from kwire.terminal.parameter_types import Named
 from kwire.terminal.tables import GAP, TableColumn, print_table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kwire.cli.field_documentation import DocumentedField
     from kwire.declare import Message
-    from kwire.terminal.colors import Paint
+    from kwire.terminal.colors import Choice, Paint
 
 _Row: TypeAlias = tuple[str, str, str, str, str]
 """Name, type, versions, default, and text of a field."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted, printable
 from kwire.cli.frame_json import json_text
 from kwire.terminal.colors import paint_for

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 from itertools import count as numbers
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
 from kwire.terminal.colors import paint_for

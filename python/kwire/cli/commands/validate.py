@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.cli.error_rendering import render_error
 from kwire.cli.frame_json import json_text
 from kwire.cli.frame_selection import FrameSelection

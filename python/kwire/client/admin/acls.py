@@ -16,8 +16,7 @@ Examples:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.change_checks import check_change, check_outcomes
 from kwire.messages.kafka.error_codes import ErrorCode

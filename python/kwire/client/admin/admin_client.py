@@ -7,9 +7,9 @@ completion. An error of one item is an AdminError in the outcomes; an error of t
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self
 
 from kwire._util.late_names import LateModule
+from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.connection import MAX_RESPONSE_SIZE

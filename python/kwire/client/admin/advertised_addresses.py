@@ -7,9 +7,9 @@ mean nothing here. Waiting does not help then, so the first connection to such a
 from __future__ import annotations
 
 from errno import ETIMEDOUT
-from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import running_loop, timeout_after
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.protocol.errors import AdvertisedAddressUnreachable, ConnectFailed, ConnectionFault
 
 if TYPE_CHECKING:

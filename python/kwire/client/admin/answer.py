@@ -6,8 +6,8 @@ A result is any struct with an `error_code`; some have an `error_message` as wel
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.permissions import missing_permission
 from kwire.client.admin.values import Outcomes

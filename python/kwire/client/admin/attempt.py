@@ -29,8 +29,8 @@ responsible. If its response is lost, the error is OutcomeUnknown.
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Generic, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Generic, TypeVar
 from kwire.client.admin.answer import Answer
 from kwire.client.admin.errors import OutcomeUnknown
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["RETRIABLE_ERRORS", "WRONG_BROKER_ERRORS", "Attempt", "AttemptState"]
+__all__ = ["WRONG_BROKER_ERRORS", "Attempt", "AttemptState"]
 
 R = TypeVar("R", bound="Message")
 
@@ -63,11 +63,13 @@ WRONG_BROKER_ERRORS: dict[Dialect, frozenset[int]] = {
 }
 """Error codes by which a broker refuses a request that another broker may accept: it had no effect."""
 
-RETRIABLE_ERRORS: dict[Dialect, frozenset[int]] = {
-    "kafka": frozenset(code for code in ErrorCode if code.retriable),
-    "kip4": frozenset(),
-}
-"""Error codes of requests that may succeed later, and might have had an effect. The drafts do not tell theirs."""
+
+def is_retriable(dialect: Dialect, code: int) -> bool:
+    """Return whether a request with an error code may succeed later, and might have had an effect.
+
+    The drafts do not tell which of their codes are retriable.
+    """
+    return dialect == "kafka" and ErrorCode(code).retriable
 
 
 class AttemptState(Enum):
@@ -123,7 +125,7 @@ class Attempt(Generic[R]):
             endpoint: the broker that responded. Two brokers may have been asked.
         """
         answer = Answer(response, endpoint, self.tries)
-        may_retry = code in WRONG_BROKER_ERRORS[dialect] or (self._is_repeatable and code in RETRIABLE_ERRORS[dialect])
+        may_retry = code in WRONG_BROKER_ERRORS[dialect] or (self._is_repeatable and is_retriable(dialect, code))
         if not may_retry:
             return answer
         self._refusal = answer

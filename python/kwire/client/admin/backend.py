@@ -6,7 +6,7 @@ is the same in both dialects with its router, and call its backend for all other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from kwire._util.light_typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

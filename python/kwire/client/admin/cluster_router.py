@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.concurrency import running_loop, sleep, timeout_after
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire.client.admin.advertised_addresses import AdvertisedAddresses
 from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
-from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, ClientMetadata
+from kwire.client.admin.metadata_cache import ClientMetadata, cluster_request
 from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget, SentCommand, Target
 from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off
 from kwire.client.race import first_success
@@ -343,7 +343,7 @@ class ClusterRouter:
     async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
         async def send(connection: Connection) -> ClusterDescription:
             self._has_reached_node |= connection.negotiated.dialect == "kip4"
-            request, description = CLUSTER_REQUESTS[connection.negotiated.dialect]
+            request, description = cluster_request(connection.negotiated.dialect)
             return description(await self._request(connection, request))
 
         return await self._connections.at(endpoint).exchange(send, "cluster")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+
+from kwire._util.light_typing import Self
 
 
 class CodedName(StrEnum):

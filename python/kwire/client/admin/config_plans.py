@@ -13,8 +13,7 @@ Examples:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, stored_source
 from kwire.client.admin.configs import describe_configs
 from kwire.client.admin.errors import AdminError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Message")
 T = TypeVar("T")
-Result: TypeAlias = T | AdminError
+
+if TYPE_CHECKING:
+    Result: TypeAlias = T | AdminError
 
 BATCHED_SINCE = 4
 """The first version of FindCoordinator with several keys (KIP-699)."""

@@ -6,8 +6,7 @@ report nothing of an election that no replica can win, so their outcomes by part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode

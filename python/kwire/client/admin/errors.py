@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
-
+from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin.answer import Answer, error_code
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import BrokerNotFound

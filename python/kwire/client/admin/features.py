@@ -11,8 +11,8 @@ Examples:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off

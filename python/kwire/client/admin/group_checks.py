@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.topics import describe_topics

@@ -13,8 +13,7 @@ Examples:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.groups import describe_listed, list_group_offsets, list_groups

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import (
     CommittedOffset,

@@ -22,8 +22,8 @@ Examples:
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import time
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.leaders import at_leaders, by_partition

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.acl_values import (
     AclBinding,
     AclBindingFilter,

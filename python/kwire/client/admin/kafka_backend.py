@@ -6,10 +6,9 @@ the same effect and the same response. Creating and deleting topics are not repe
 
 from __future__ import annotations
 
-import uuid
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import AdminSession
 from kwire.client.admin.change_checks import check_outcomes
@@ -111,6 +110,7 @@ class KafkaBackend:
         return Outcomes({**outcomes, **refused}, outcomes.attempts) if refused else outcomes
 
     async def delete_topics(self, names: tuple[str, ...], *, validate_only: bool = False) -> Outcomes:
+        from kwire.declare.fields import zero_uuid
         from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
         if validate_only:
@@ -119,7 +119,7 @@ class KafkaBackend:
             return await check_outcomes(AdminSession(self._router, self), DeleteTopicsRequest, Outcomes(checked))
         request = DeleteTopicsRequest(
             topic_names=names,
-            topics=tuple(DeleteTopicState(name=name, topic_id=uuid.UUID(int=0)) for name in names),
+            topics=tuple(DeleteTopicState(name=name, topic_id=zero_uuid()) for name in names),
             timeout_ms=self._timeout_ms,
         )
         answer = await self._router.command(request, error_code=first_error_code("responses"), adapt=_with_names_only)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.concurrency import gather, semaphore
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from secrets import token_bytes
-from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import to_thread
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription

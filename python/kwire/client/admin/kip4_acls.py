@@ -6,8 +6,7 @@ error for filters that it concerns, and for no others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.acl_values import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.kip4_tools import tool_result

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
 
 from kwire import frame
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.answer import Answer, error_code
 from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget

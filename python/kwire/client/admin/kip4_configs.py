@@ -7,9 +7,9 @@ described and changed by the tool `config` of the nodes (KAFKA-1694).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.config_values import (
     ConfigResource,
     ConfigResourceType,

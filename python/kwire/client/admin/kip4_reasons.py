@@ -6,8 +6,7 @@ node knows more, such as which limit was exceeded, and writes it to its log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.messages.kip4.error_codes import ErrorCode
 

@@ -6,9 +6,9 @@ The tool takes a credential as Kafka stores it in ZooKeeper, derived here from t
 from __future__ import annotations
 
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Any
 
 from kwire._util.concurrency import to_thread
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.kip4_tools import tool_result
 from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kip4.error_codes import ErrorCode
 

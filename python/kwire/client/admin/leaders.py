@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound

@@ -10,8 +10,8 @@ Examples:
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off

@@ -7,13 +7,12 @@ reached, and they are not used after `MAX_AGE`.
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from kwire.client.admin.values import BrokerAddress, ClusterDescription
 from kwire.decoder import Decoder
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
-from kwire.metadata.plausibility import requests_all_topics
+from kwire.metadata.requested_topics import requests_all_topics
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message, Request
     from kwire.messages.kafka.metadata import MetadataResponseTopic
+    from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
     from kwire.protocol.negotiated_versions import Dialect
 
 T = TypeVar("T")
@@ -80,8 +80,8 @@ class ClientMetadata:
             cluster = described_by_kafka(response)
             now = self.clock()
             self._topics |= {topic.name: (topic, now) for topic in response.topics if topic.name is not None}
-        elif isinstance(response, ClusterMetadataResponse):
-            cluster = described_by_kip4(response)
+        elif type(response).__name__ == "ClusterMetadataResponse":  # Kafka's clients do not import it
+            cluster = described_by_kip4(cast("ClusterMetadataResponse", response))
         else:
             return
         if cluster.brokers:
@@ -156,8 +156,10 @@ def described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
     )
 
 
-CLUSTER_REQUESTS: dict[Dialect, tuple[Request[Any], Callable[[Any], ClusterDescription]]] = {
-    "kafka": (MetadataRequest(topics=()), described_by_kafka),
-    "kip4": (ClusterMetadataRequest(), described_by_kip4),
-}
-"""By dialect, the request for the brokers of a cluster, and the function that describes them from its response."""
+def cluster_request(dialect: Dialect) -> tuple[Request[Any], Callable[[Any], ClusterDescription]]:
+    """Return the request for the brokers of a cluster, and the function that describes them from its response."""
+    if dialect == "kafka":
+        return MetadataRequest(topics=()), described_by_kafka
+    from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+
+    return ClusterMetadataRequest(), described_by_kip4

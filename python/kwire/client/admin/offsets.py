@@ -15,8 +15,8 @@ Examples:
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic

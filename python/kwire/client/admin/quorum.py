@@ -11,9 +11,9 @@ Examples:
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.concurrency import timeout_after
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import error_code, lacking, result_error
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE

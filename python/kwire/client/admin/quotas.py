@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, BrokerTarget

@@ -9,8 +9,7 @@ and there is at least one of them. KafkaController, with ZooKeeper, wants live b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quorum import has_zookeeper, registered_brokers
 from kwire.client.admin.values import Outcomes, TopicDescription

@@ -8,9 +8,9 @@ does (ListOffsets with replica id -2), which followers answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.leaders import by_partition, by_topic

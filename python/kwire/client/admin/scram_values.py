@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.coded_name import CodedName
 from kwire.protocol.scram_passwords import MIN_ITERATIONS
 

@@ -14,8 +14,7 @@ Examples:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, Protocol
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
 from kwire.protocol.endpoint import Endpoint
 

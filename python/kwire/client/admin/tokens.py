@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple

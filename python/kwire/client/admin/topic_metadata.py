@@ -6,8 +6,7 @@ without brokers is therefore not accepted, and another broker is asked if a resp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.cluster_router import ANY
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic

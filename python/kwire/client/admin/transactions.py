@@ -15,8 +15,7 @@ Examples:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off

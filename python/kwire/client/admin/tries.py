@@ -8,9 +8,8 @@ the new broker only before it is sent. See `kwire.client.admin.attempt` for the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
-
 from kwire._util.concurrency import create_task, current_task, gather, running_loop, sleep, wait_first
+from kwire._util.light_typing import TYPE_CHECKING, Generic, TypeVar
 from kwire.client.admin.attempt import AttemptState
 from kwire.protocol.errors import ConnectionFault
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from uuid import UUID

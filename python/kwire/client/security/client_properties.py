@@ -15,8 +15,8 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.properties import parse_properties
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_properties, read_text

@@ -8,8 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
 from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
 from kwire.protocol.sasl.plain import PlainMechanism

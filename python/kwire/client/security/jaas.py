@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, NamedTuple
+
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kwire._util.secret import Secret

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.protocol.sasl.gssapi import GssapiMechanism
 from kwire.protocol.sasl.mechanism import SaslError
 

@@ -14,9 +14,9 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal
 from kwire._util.secret import Secret
 from kwire.client.security.credentials import SaslCredentials
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism

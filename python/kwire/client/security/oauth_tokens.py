@@ -17,10 +17,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.security.errors import SecurityConfigError

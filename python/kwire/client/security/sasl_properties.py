@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
+from kwire._util.light_typing import TYPE_CHECKING, Literal
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.security.credentials import (

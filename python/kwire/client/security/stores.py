@@ -7,8 +7,8 @@ because Java too reads PKCS12 files under the type JKS.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
 
+from kwire._util.light_typing import Any, NamedTuple
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, decode_properties
 from kwire.client.security.jks import MAGIC, InvalidJks, read_jks

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, decode_properties
 from kwire._util.watched_files import WatchedFiles

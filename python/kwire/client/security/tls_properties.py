@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.stores import InvalidStore, is_pem, read_key_store, read_trust_store
 from kwire.client.security.tls import VERSIONS, TlsConfig

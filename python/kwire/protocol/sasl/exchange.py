@@ -13,8 +13,7 @@ After SaslHandshake of version 0 (Kafka 0.10 and 0.11, and some imitations), tok
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse

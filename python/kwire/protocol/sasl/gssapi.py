@@ -5,8 +5,7 @@ Kafka uses the context for authentication only: no security layer is negotiated.
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from kwire._util.light_typing import Protocol
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
 __all__ = ["GssapiMechanism", "SecurityContext"]

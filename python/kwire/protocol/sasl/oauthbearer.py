@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from typing import TYPE_CHECKING, Literal
 
+from kwire._util.light_typing import TYPE_CHECKING, Literal
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 from kwire.protocol.scram_passwords import HASHES, MAX_ITERATIONS, MIN_ITERATIONS, ScramName, salted_password
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.protocol.sasl_server.mechanism import INVALID_CREDENTIALS, AuthenticationRejected, ServerMechanism
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self
 
+from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.protocol.sasl_server.mechanism import INVALID_CREDENTIALS, AuthenticationRejected, ServerMechanism
 from kwire.protocol.scram_passwords import HASHES, MIN_ITERATIONS, salted_password
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.terminal.cluster import cluster_names
 from kwire.terminal.cluster_options import choose_checked, cluster_options
 from kwire.terminal.options import interval_option, require

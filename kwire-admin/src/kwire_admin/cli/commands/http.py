@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.terminal.cluster_options import choose_checked, cluster_options
 from kwire.terminal.options import interval_option, require
 from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options

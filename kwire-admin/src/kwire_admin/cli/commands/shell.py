@@ -6,10 +6,10 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, TextIO
 from kwire.terminal.cluster import with_environment
 from kwire.terminal.cluster_options import admin_option, cluster_options, merge
 

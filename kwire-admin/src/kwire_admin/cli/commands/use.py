@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from kwire._util.light_typing import Any
 from kwire.terminal.cluster_options import cluster_options
 
 

@@ -16,10 +16,9 @@ The specification of a value is a dict; a missing key means that nothing complet
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import click
 
+from kwire._util.light_typing import Any, TypeAlias
 from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.program import program
 from kwire_admin.operations import registry

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.errors import KwireError
 from kwire.terminal.cluster import choose_cluster, cluster_names
 from kwire.terminal.cluster_options import cluster_options

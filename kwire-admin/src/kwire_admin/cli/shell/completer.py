@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as Candidate
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire_admin.cli.completion.completer import CommandLine, Completion
 from kwire_admin.cli.completion.grammar_file import load_grammar
 from kwire_admin.cli.shell.parser import parse, quote

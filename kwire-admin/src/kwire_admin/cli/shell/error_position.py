@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import printable
 
 if TYPE_CHECKING:

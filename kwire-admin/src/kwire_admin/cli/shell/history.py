@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.history import FileHistory
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.declare.secrets import is_secret_config
 from kwire.terminal.environment import state_folder
 from kwire_admin.cli.shell.parser import parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire_admin.operations.rows import column
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.products import part
 from kwire.errors import KwireError
 from kwire_admin.cli.shell.lag_history import LagHistory

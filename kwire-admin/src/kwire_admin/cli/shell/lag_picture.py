@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.terminal.tables import TableColumn, plain_lines
 from kwire_admin.cli.shell.lag_history import STEADY

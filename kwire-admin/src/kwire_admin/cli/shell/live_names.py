@@ -9,10 +9,10 @@ import asyncio
 import time
 from bisect import bisect_left
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
 from kwire.terminal.cluster import cluster_names

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
+from kwire._util.light_typing import TYPE_CHECKING, Protocol
 from kwire.client.admin import LATEST, AdminError, PartitionOffset, TopicPartition
 from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
 

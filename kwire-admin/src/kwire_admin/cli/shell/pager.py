@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 from contextlib import ExitStack, redirect_stdout, suppress
-from typing import TextIO
 
 import click
+
+from kwire._util.light_typing import TextIO
 
 __all__ = ["PagedOutput"]
 

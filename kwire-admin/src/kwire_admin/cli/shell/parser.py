@@ -16,7 +16,8 @@ A statement is a list of words that ends with `;` and may span lines:
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from kwire._util.light_typing import NamedTuple
 
 __all__ = ["Statement", "StatementList", "Word", "parse", "quote"]
 

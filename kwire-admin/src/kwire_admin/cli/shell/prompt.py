@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import counted
 from kwire_admin.cli.shell.completer import StatementCompleter
 from kwire_admin.cli.shell.history import StatementHistory, history_file

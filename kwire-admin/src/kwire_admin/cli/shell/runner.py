@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import traceback
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from kwire._util.extras import install_hint
+from kwire._util.light_typing import TYPE_CHECKING, Any, TextIO
 from kwire.errors import KwireError
 from kwire.terminal.end_signals import ENDED
 from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code

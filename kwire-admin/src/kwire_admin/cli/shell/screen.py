@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import time
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from rich.console import Console
 from rich.text import Text
+
+from kwire._util.light_typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,10 +6,10 @@ import asyncio
 import gc
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Self, TypeVar
 from kwire_admin.cli.shell.error_position import StatementErrors
 from kwire_admin.cli.shell.live_names import LiveNames
 from kwire_admin.cli.verb_session import VerbSession, current_session, open_admin

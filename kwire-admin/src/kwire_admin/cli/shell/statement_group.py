@@ -10,10 +10,10 @@ import inspect
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.similar_names import similar
 from kwire_admin.operations import registry
 

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import sleep
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_admin.operations.cluster_document.differences import (

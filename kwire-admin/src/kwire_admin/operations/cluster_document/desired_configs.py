@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import ConfigResource, ConfigResourceType
 from kwire_admin.operations.cluster_document.document import read
 

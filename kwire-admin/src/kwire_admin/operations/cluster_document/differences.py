@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin import (
     AclBinding,
     AclPermissionType,

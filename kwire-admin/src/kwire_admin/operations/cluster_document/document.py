@@ -31,10 +31,10 @@ from __future__ import annotations
 import json
 import re
 from math import isfinite
-from typing import TYPE_CHECKING, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.light_dataclasses import fields
+from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, read_text
 from kwire._util.yaml_text import OneLine, yaml_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kwire._util.concurrency import gather
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, TypeVar
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigType, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion

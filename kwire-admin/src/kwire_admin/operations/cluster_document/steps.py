@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias, cast
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, cast
 from kwire.client.admin import (
     AclBinding,
     AclPermissionType,

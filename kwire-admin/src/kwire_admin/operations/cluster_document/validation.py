@@ -8,8 +8,7 @@ name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
+from kwire._util.light_typing import TYPE_CHECKING, cast
 from kwire.client.admin import ConfigChange
 from kwire_admin.operations.cluster_document.differences import FACTOR, SIZE
 from kwire_admin.operations.cluster_document.state import Section

@@ -7,9 +7,9 @@ say of it, and what it does not say.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, QuorumDescription, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode

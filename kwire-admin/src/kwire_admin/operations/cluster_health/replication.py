@@ -9,9 +9,9 @@ compared with the high watermark that the leader has a moment later. A partition
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias
 
 from kwire._util.concurrency import gather, running_loop, sleep
+from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, PartitionDescription, TopicDescription, TopicPartition
 from kwire.client.admin.answer import lacking, result_error

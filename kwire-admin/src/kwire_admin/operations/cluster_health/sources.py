@@ -7,9 +7,8 @@ it knows, the quorum as it reaches it, and its log directories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
 from kwire._util.concurrency import gather, timeout_after
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kwire.client.admin import AdminError, NotSupported
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -127,9 +126,9 @@ def _named(admin: AdminClient, clusters: Mapping[Endpoint, ClusterDescription]) 
 
 
 async def _cluster(admin: AdminClient, endpoint: Endpoint, seconds: float) -> ClusterDescription | Exception:
-    from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS
+    from kwire.client.admin.metadata_cache import cluster_request
 
-    request, description = CLUSTER_REQUESTS[admin.dialect]
+    request, description = cluster_request(admin.dialect)
     try:
         return description(await admin.router.send(endpoint, request, seconds))
     except KwireError as fault:

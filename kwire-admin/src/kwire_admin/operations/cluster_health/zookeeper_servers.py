@@ -8,9 +8,9 @@ thread of the broker until ZooKeeper is back. So the servers are asked themselve
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.concurrency import gather, to_thread
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType
 from kwire_admin.operations.cluster_health.checks import NOT_CHECKED, HealthProblem, metadata_sources
 from kwire_admin.operations.cluster_health.sources import in_time, reason_of

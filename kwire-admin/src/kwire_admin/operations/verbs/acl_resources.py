@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire.client.admin.acl_values import CLUSTER_NAME, SUPPORTED_OPERATIONS
 from kwire_admin.operations.parameters import InvalidArgument, Syntax

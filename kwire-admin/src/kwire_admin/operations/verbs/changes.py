@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import Protocol
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Protocol
 from kwire.client.admin import AdminError, Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import gather
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.properties import parse_properties
 from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, decode_text

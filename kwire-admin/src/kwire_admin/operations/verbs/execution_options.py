@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
 
+from kwire._util.light_typing import Annotated, TypeAlias
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.verbs.reassignments import SIZE
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import FeaturesRefused, FeatureUpdate
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.parameters import InvalidArgument, Syntax, parse_configs

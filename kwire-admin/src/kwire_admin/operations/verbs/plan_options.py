@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kwire._util.extras import install_hint
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.text_files import EncodingError, read_text
 from kwire_admin.operations.parameters import InvalidArgument, Syntax
 from kwire_admin.reassignment.errors import InvalidSnapshot

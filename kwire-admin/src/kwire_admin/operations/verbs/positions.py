@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec
 from kwire_admin.operations.parameters import Conflict, Syntax
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client import Endpoint
 from kwire.uuids import uuid_from_text
 from kwire_admin.operations.parameters import PORT, Conflict, NotFound, Syntax

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kwire._util.folder_lock import FolderLock
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import bar, size_text
 from kwire._util.text_files import EncodingError, read_text
 from kwire.errors import KwireError

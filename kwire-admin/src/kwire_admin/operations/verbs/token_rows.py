@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import time_text
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure

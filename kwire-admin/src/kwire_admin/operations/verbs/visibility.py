@@ -7,9 +7,9 @@ not see all names, and says to another user that it does not exist.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import uuid4
 
+from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option

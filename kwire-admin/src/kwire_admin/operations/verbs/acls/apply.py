@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from kwire._util.json_document import parse_json_document
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire._util.text_files import read_text
 from kwire.client.admin import AclBinding, PatternType, ResourceType

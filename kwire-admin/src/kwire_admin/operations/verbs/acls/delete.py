@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.concurrency import gather
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType
 from kwire_admin.operations.argument_checks import Choice

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger

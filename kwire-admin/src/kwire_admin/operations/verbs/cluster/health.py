@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from kwire._util.concurrency import gather
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
 from kwire.errors import KwireError

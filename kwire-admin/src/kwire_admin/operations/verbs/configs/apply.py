@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.application import DocumentChange, DocumentPlan, plan
 from kwire_admin.operations.cluster_document.application import apply as apply_plan

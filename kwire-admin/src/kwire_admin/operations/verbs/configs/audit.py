@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted, time_text
 from kwire.client.admin import ConfigResource
 from kwire_admin.operations.config_journal import read_journal

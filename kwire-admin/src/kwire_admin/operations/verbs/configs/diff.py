@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.cluster_document.application import DocumentChange, plan
 from kwire_admin.operations.cluster_document.differences import DocumentAction
 from kwire_admin.operations.declaration import Rows, Unhealthy, operation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.document import write
 from kwire_admin.operations.cluster_document.state import Section, read_state

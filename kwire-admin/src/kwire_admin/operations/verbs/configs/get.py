@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire._util.similar_names import similar
 from kwire.client.admin import AdminError, ConfigResourceType
 from kwire_admin.operations.declaration import Failure, Rows, operation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import ConfigChange
 from kwire.declare.secrets import is_secret_config
 from kwire_admin.operations.argument_checks import Choice

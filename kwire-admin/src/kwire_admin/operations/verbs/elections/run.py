@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import NotSupported, Outcomes
 from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Rows, operation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option

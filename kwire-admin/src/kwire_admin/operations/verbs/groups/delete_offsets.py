@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import AdminError, Outcomes
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, NotFound

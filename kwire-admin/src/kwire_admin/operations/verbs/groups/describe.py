@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import GroupDescription, GroupType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument

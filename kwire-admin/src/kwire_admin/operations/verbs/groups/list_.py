@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import GroupType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option

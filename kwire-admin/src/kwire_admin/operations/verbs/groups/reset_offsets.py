@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, CommittedOffset, Outcomes, TopicPartition
 from kwire.client.admin.group_checks import error_if_active

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, TypeAlias
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated, TypeAlias
 from kwire.client.admin import LogDir, ReplicaSize
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import Outcomes, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation

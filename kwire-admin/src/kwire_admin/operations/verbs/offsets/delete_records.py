@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
 from kwire_admin.operations.declaration import Failure, Rows, operation

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, TopicChange
 from kwire_admin.operations.argument_checks import Choice

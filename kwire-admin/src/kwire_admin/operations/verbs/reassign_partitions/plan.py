@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column

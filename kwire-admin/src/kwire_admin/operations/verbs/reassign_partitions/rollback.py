@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import size_text
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Conflict, Danger, Option

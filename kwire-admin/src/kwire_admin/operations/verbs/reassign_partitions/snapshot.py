@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument
 from kwire_admin.operations.run import Run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.declaration import Failure, Rows, Unhealthy, operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from kwire._util.light_typing import Annotated
 
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option

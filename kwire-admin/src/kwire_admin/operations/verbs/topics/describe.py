@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 from uuid import UUID
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import (
     AdminError,

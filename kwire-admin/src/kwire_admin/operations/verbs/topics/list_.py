@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
-from typing import Annotated
 from uuid import UUID
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
@@ -54,7 +53,7 @@ async def list_(
     rows: Rows[TopicSummary] = []
     marked = await topics_marked_for_deletion(run)
     for name, topic in sorted((await run.admin.describe_topics(configs=details)).items()):
-        if pattern is not None and not fnmatchcase(name, pattern):
+        if pattern is not None and not _matches(name, pattern):
             continue
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
@@ -73,3 +72,9 @@ async def list_(
                 )
             )
     return rows
+
+
+def _matches(name: str, pattern: str) -> bool:
+    from fnmatch import fnmatchcase  # it compiles patterns, which a list of all topics does without
+
+    return fnmatchcase(name, pattern)

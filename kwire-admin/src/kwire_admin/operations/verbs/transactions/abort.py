@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
 
+from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire.client.admin import AdminError
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire_admin.operations.declaration import Rows, operation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
-
 from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import Annotated, TypeAlias
 from kwire.client.admin import TopicDescription, TopicPartition
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire_admin.operations.declaration import Rows, operation

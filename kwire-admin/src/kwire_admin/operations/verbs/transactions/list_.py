@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.run import Run

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_typing import Annotated
 from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+from kwire._util.light_typing import Annotated
 from kwire._util.secret import Secret
 from kwire.client.admin import ScramMechanismName, UserScramCredentialUpsertion
 from kwire.protocol.scram_passwords import MIN_ITERATIONS

@@ -1,0 +1,26 @@
+# Written by `python -m scripts.stubs`.
+
+from kwire.protocol.client_connection import ClientConnection as ClientConnection
+from kwire.protocol.client_connection import ReceivedResponse as ReceivedResponse
+from kwire.protocol.client_connection import SentRequest as SentRequest
+from kwire.protocol.conversation import Conversation as Conversation
+from kwire.protocol.conversation import Exchange as Exchange
+from kwire.protocol.conversation import NoMessage as NoMessage
+from kwire.protocol.endpoint import Endpoint as Endpoint
+from kwire.protocol.errors import AdvertisedAddressUnreachable as AdvertisedAddressUnreachable
+from kwire.protocol.errors import AuthenticationFailed as AuthenticationFailed
+from kwire.protocol.errors import ConnectFailed as ConnectFailed
+from kwire.protocol.errors import ConnectionClosed as ConnectionClosed
+from kwire.protocol.errors import ConnectionFault as ConnectionFault
+from kwire.protocol.errors import InvalidResponse as InvalidResponse
+from kwire.protocol.errors import NegotiationFailed as NegotiationFailed
+from kwire.protocol.errors import NoCommonVersion as NoCommonVersion
+from kwire.protocol.errors import OversizedFrame as OversizedFrame
+from kwire.protocol.errors import Timeout as Timeout
+from kwire.protocol.errors import TlsHandshakeFailed as TlsHandshakeFailed
+from kwire.protocol.errors import WrongBroker as WrongBroker
+from kwire.protocol.errors import WrongCorrelation as WrongCorrelation
+from kwire.protocol.frame_receiver import FrameReceiver as FrameReceiver
+from kwire.protocol.negotiated_versions import NegotiatedVersions as NegotiatedVersions
+from kwire.protocol.server_connection import PendingRequest as PendingRequest
+from kwire.protocol.server_connection import ServerConnection as ServerConnection
