@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import copy
 import lzma
 import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +72,32 @@ def test_importing_a_message_does_not_import_error_codes() -> None:
         "sys.exit('kwire.messages.kafka.error_codes' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_table_has_the_interface_of_an_enumeration() -> None:
+    """Members are made when they are used, and everything that programs do with an `IntEnum` works."""
+    members = list(ErrorCode)
+
+    assert [ErrorCode[member.name] for member in members] == members == list(ErrorCode.__members__.values())
+    assert [getattr(ErrorCode, member.name) for member in members] == [ErrorCode(int(member)) for member in members]
+    assert all(ErrorCode(int(member)) is member for member in members)
+    assert [*reversed(ErrorCode)] == members[::-1]
+    assert len(ErrorCode) == len(members)
+    table: Any = ErrorCode
+    assert 3 in table
+    assert 999 not in table
+    assert {member.name for member in members} <= set(dir(ErrorCode))
+    code = ErrorCode.NOT_CONTROLLER
+    assert (code.value, f"{code}", str(code), repr(code)) == (41, "41", "41", "<ErrorCode.NOT_CONTROLLER: 41>")
+    assert copy.deepcopy({code: [code]}) == {41: [41]}
+    assert isinstance(code, (ErrorCode, int))
+    with pytest.raises(KeyError):
+        ErrorCode["NO_SUCH_ERROR"]
+    for change in (
+        lambda: getattr(ErrorCode, "NO_SUCH_ERROR"),  # noqa: B009  # type checkers know the members
+        lambda: setattr(ErrorCode, "NONE", 1),
+        lambda: delattr(ErrorCode, "NONE"),
+        lambda: setattr(code, "message", ""),
+    ):
+        with pytest.raises(AttributeError):
+            change()

@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 try:
-    from _collections import _tuplegetter
+    from _collections import _tuplegetter  # type: ignore[import-not-found]  # typeshed lacks it
 except ImportError:  # PyPy
     from operator import itemgetter
 
@@ -86,7 +86,7 @@ def evaluated_annotations(declared: Any) -> dict[str, Any]:
 
 
 _tuple_new = tuple.__new__
-_alias = classmethod(type(list[int]))
+_alias: Any = classmethod(type(list[int]))
 """Returns a `types.GenericAlias` of a class and what its subscript contains."""
 
 if not TYPE_CHECKING:
@@ -182,7 +182,7 @@ METHODS = {
     "_make": classmethod(_make),
     "_replace": _replace,
 }
-"""What all named tuples share."""
+"""Attributes of all named tuples."""
 
 
 CONSTRUCTORS = (

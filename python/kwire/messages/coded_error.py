@@ -9,22 +9,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from enum import IntEnum
+    from enum import IntEnum as _Code
     from typing import Any, Self
-
-    class CodedError(IntEnum):
-        """An error code.
-
-        Attributes:
-            message: the description.
-            retriable: true if a repeated request may succeed.
-        """
-
-        message: str
-        retriable: bool
-
-        def __new__(cls, code: int, message: str = "", retriable: bool = False) -> Self: ...
-
 else:
 
     class CodedErrors(type):
@@ -91,9 +77,7 @@ else:
         def __members__(cls) -> Mapping[str, Any]:
             return {name: cls[name] for name in cls._rows}
 
-    class CodedError(int, metaclass=CodedErrors):
-        """An error code."""
-
+    class _Code(int, metaclass=CodedErrors):
         def __repr__(self) -> str:
             return f"<{type(self).__name__}.{self.name}: {int(self)}>"
 
@@ -104,3 +88,19 @@ else:
 
         def __setattr__(self, name: str, value: object) -> None:
             raise AttributeError(f"cannot assign to {name!r}: an error code is a constant")
+
+
+class CodedError(_Code):
+    """An error code.
+
+    Attributes:
+        message: the description.
+        retriable: true if a repeated request may succeed.
+    """
+
+    message: str
+    retriable: bool
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, code: int, message: str = "", retriable: bool = False) -> Self: ...

@@ -29,7 +29,7 @@ __all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
 FORMULA = ("=", "+", "-", "@")
 """Characters that begin a formula in a spreadsheet."""
 NUMBER = r"[+-]?[0-9.]*"
-"""Pattern of a number that is no formula."""
+"""Pattern of a number, which is a formula only to the eye."""
 EMPTY: tuple[object, ...] = (None, False, {}, ())
 """Values that say nothing, for the columns that a table shows only if they say something."""
 
