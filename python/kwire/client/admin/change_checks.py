@@ -6,8 +6,7 @@ Nodes of kwire check their own requests, and serve all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.errors import AdminError

@@ -18,8 +18,8 @@ Examples:
 from __future__ import annotations
 
 from collections import Counter
-from kwire._util.light_typing import TYPE_CHECKING
 
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes

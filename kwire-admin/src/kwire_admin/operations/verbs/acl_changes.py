@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.verbs.acl_resources import acl_change

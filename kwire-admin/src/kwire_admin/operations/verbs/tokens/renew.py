@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from kwire._util.light_typing import Annotated
 
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
 from kwire_admin.operations.run import Run
