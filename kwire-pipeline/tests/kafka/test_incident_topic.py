@@ -14,8 +14,8 @@ import confluent_kafka
 import pytest
 
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire_pipeline.sinks.delivery import SinkDelivery
 from kwire_pipeline.sinks.kafka_topic import KafkaTopicSink
-from kwire_pipeline.sinks.publisher import SinkDelivery
 from tests.kafka.administrator import Administrator
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ KILLED_PROCESS = """
 import os, signal, sys
 from tests.kafka import test_incident_topic as this
 from kwire_pipeline.sinks.kafka_topic import KafkaTopicSink
-from kwire_pipeline.sinks.publisher import SinkDelivery
+from kwire_pipeline.sinks.delivery import SinkDelivery
 
 bootstrap, topic, out, when = sys.argv[1:]
 sink = KafkaTopicSink(bootstrap, topic)

@@ -23,8 +23,8 @@ from kwire.capture import Capture
 from kwire_pipeline import gold
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus
+from kwire_pipeline.sinks.delivery import SinkDelivery
 from kwire_pipeline.sinks.payloads import alertmanager_payload
-from kwire_pipeline.sinks.publisher import SinkDelivery
 from kwire_pipeline.sinks.subscription import TROUBLE
 from kwire_pipeline.sinks.webhook import WebhookSink
 from tests.cluster.repetitions import random_times, rounds

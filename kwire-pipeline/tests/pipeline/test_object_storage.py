@@ -20,7 +20,7 @@ from kwire.testing import FakeCluster
 from kwire.testing.kafka.jars import jars_of
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
-from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest
+from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, LedgerOwnership
 from kwire_pipeline.source.capture_readers import rows_in_capture
 from kwire_pipeline.source.live_source import capturing
 from kwire_pipeline.store import maintenance
@@ -246,13 +246,13 @@ def test_unsupported_place_is_rejected(given: str) -> None:
 def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: str) -> None:
     """The first owner stands still, the second takes over, and the first one notices when it runs again."""
     seconds = [1000.0]
-    first, second, third = (OwnershipRequest(s3, "sink", lambda: seconds[0]) for _ in range(3))
+    first, second, third = (LedgerOwnership(s3, "sink", lambda: seconds[0]) for _ in range(3))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     row = {"incident_id": "a", "cluster_id": "c", "kind": "broker_killed", "broker_id": 2, "ended_at": None}
     notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at, "caused_by": None})
 
-    owner = first.acquire()
-    ledger = Ledger(s3, "sink", owner.generation)
+    first.acquire()
+    ledger = Ledger(s3, "sink", first.generation)
     ledger.start(at)
     ledger.begin(notice)
     ledger.confirm(notice)
@@ -260,23 +260,24 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
     with pytest.raises(LedgerInUse, match=rf"sink: process {os.getpid()} on .* sends the notices of this sink"):
         second.acquire()
     seconds[0] += LEASE
-    assert not owner.is_valid
+    assert not first.is_valid
     seconds[0] += TAKEOVER - LEASE - 1
     with pytest.raises(LedgerInUse):
         second.acquire()
     seconds[0] += 1
-    successor = second.acquire()
-    continued = Ledger(s3, "sink", successor.generation)
+    second.acquire()
+    continued = Ledger(s3, "sink", second.generation)
     continued.begin(notice)
     continued.save()
 
     ledger.confirm(notice)
     ledger.save()  # of the first owner: this write is not read any more
-    owner.release()
-    assert (owner.is_valid, successor.is_valid) == (False, True)
+    first.release()
+    assert (first.is_valid, second.is_valid) == (False, True)
     assert not continued.is_new
-    assert Ledger(s3, "sink", None).failed == 1
+    assert Ledger(s3, "sink", None).alert_counts == {"unconfirmed": 1}
     with pytest.raises(LedgerInUse):
         third.acquire()
-    successor.release()
-    third.acquire().release()
+    second.release()
+    third.acquire()
+    third.release()

@@ -432,7 +432,7 @@ def _print_sinks(out: str) -> None:
     for sink in sinks_with_ledgers(out):
         ledger = Ledger(out, sink, None)
         counts = dict(sorted(ledger.alert_counts.items()))
-        counts |= {"not accepted yet": ledger.failed, "dead letters": ledger.dead_letter_count}
+        counts["dead letters"] = ledger.dead_letter_count
         print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
         for letter in ledger.dead_letters:
             incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire_pipeline.ingest.ingest_report import ReporterPolls
 from kwire_pipeline.live.backoff import TEMPORARY, Backoff
-from kwire_pipeline.sinks.publisher import SETTLING
+from kwire_pipeline.sinks.delivery import SETTLING
 
 if TYPE_CHECKING:
     from kwire_pipeline.ingest.ingest_report import IngestReport

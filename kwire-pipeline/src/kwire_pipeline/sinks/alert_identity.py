@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kwire_pipeline.sinks.notice import OUTAGE_KINDS, IncidentNotice
-from kwire_pipeline.sinks.sent_alerts import SentAlert
+from kwire_pipeline.sinks.sent_alert import AlertState, SentAlert
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -40,7 +40,7 @@ def follow(alerts: Collection[SentAlert], rows: Mapping[str, Mapping[str, Any]])
         (moved, str(row["incident_id"]), alert)
         for row in new
         for alert in gone.get(subject_of(row), ())
-        if (moved := abs(row["first_sign_at"] - datetime.fromisoformat(alert.first_sign_at))) <= SAME_OUTAGE
+        if (moved := abs(row["first_sign_at"] - alert.first_sign_at)) <= SAME_OUTAGE
     ]
     for _, id, alert in sorted(pairs, key=lambda pair: (pair[0], pair[1], pair[2].incident_id)):
         if alert.incident_id not in rows and id not in tracked:
@@ -55,18 +55,17 @@ def follow_flapping(alerts: Collection[SentAlert], rows: Iterable[Mapping[str, A
     flapping = {subject_of(row): row for row in new if row["kind"] in FLAPPING_KINDS}
     if not flapping:
         return
-    latest: dict[str, SentAlert] = {}
-    for alert in alerts:
-        if alert.subject in flapping and alert.is_resolved:
-            last = latest.get(alert.subject)
-            if alert.ended_at is not None and (last is None or (last.ended_at or "") < alert.ended_at):
-                latest[alert.subject] = alert
+    resolved = [alert for alert in alerts if alert.state is AlertState.RESOLVED and alert.subject in flapping]
+    latest = {alert.subject: alert for alert in sorted(resolved, key=_end)}
     for subject, alert in latest.items():
-        row, ended = flapping[subject], None if alert.ended_at is None else datetime.fromisoformat(alert.ended_at)
-        assert ended is not None
-        if str(row["incident_id"]) not in alert.former and abs(row["first_sign_at"] - ended) <= FLAPPING:
-            alert.former[alert.incident_id] = ended.astimezone(UTC).isoformat()
-            alert.incident_id, alert.is_counted = str(row["incident_id"]), False
+        id, ended = str(flapping[subject]["incident_id"]), _end(alert)
+        if id not in alert.former and abs(flapping[subject]["first_sign_at"] - ended) <= FLAPPING:
+            alert.former[alert.incident_id] = ended
+            alert.incident_id, alert.is_counted = id, False
+
+
+def _end(alert: SentAlert) -> datetime:
+    return alert.ended_at or alert.first_sign_at
 
 
 def subject_of(row: Mapping[str, Any]) -> str:
@@ -79,13 +78,13 @@ def subject_of(row: Mapping[str, Any]) -> str:
 def new_alert(notice: IncidentNotice) -> SentAlert:
     """Return the alert of the first notice about an incident."""
     row = notice.incident
-    subject, first_sign_at = subject_of(row), row["first_sign_at"].astimezone(UTC).isoformat()
-    return SentAlert(str(row["incident_id"]), subject, first_sign_at, notice.labels)
+    return SentAlert(str(row["incident_id"]), subject_of(row), row["first_sign_at"], notice.labels)
 
 
 def withdrawn(alert: SentAlert) -> dict[str, Any]:
     """Return the row with which an alert is resolved that gold no longer has."""
-    row = dict(alert.as_notice().incident)
+    assert alert.notice is not None
+    row = dict(alert.notice.incident)
     row["ended_at"] = datetime.now(UTC)
     row["cause"] = "withdrawn: later polls explain its signs by another incident, or by none"
     row["attributes"] = {**(row.get("attributes") or {}), "withdrawn": "true"}

@@ -6,9 +6,11 @@ with limits of its own, so a round keeps these rules:
 | rule | reason |
 |---|---|
 | open alerts are repeated before new ones are sent, and whenever it is time during a round | they end at the receiver |
-| more than `ALONE` notices are sent in batches, as far as the sink takes them | a slow receiver |
+| notices are sent in batches, as far as the sink takes them | a slow receiver |
 | a batch that is refused, or fails after it may have arrived, is halved, down to single notices | sizes, poison |
 | the size that was accepted then is the next limit, which doubles after `CLEAN` times without a division | sizes |
+| notices that have failed come last, and alerts that fail again and again | one failing alert blocks no other |
+| while it accepts nothing, each n-th notice may arrive only after n attempts at the others | no flood once it is back |
 | the ledger is written before and after a chunk of notices, and each second | costs follow the notices |
 
 | outcome of sending a notice alone | next |
@@ -16,7 +18,7 @@ with limits of its own, so a round keeps these rules:
 | accepted | the next notice |
 | `SinkFailed`, final | dead letter; the next notice |
 | `SinkFailed`, not final | the next notice; this one is repeated in the next round, after all others |
-| the third such failure in a row before any success, or a pause that the sink asked for | the round ends |
+| the third such failure in a row, or a pause that the sink asked for | the round ends |
 | `STRIKES` rounds failed at this notice, but others were accepted | dead letter |
 
 While a sink accepts nothing, its notices wait without becoming dead letters. Delivery is at least once: after a crash,
@@ -29,22 +31,22 @@ import logging
 import math
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from kwire_pipeline.sinks.ledger import Ledger
-from kwire_pipeline.sinks.ledger_owner import OwnershipRequest
+from kwire_pipeline.sinks.ledger_owner import LedgerOwnership
 from kwire_pipeline.sinks.notice import NoticeStatus
 from kwire_pipeline.sinks.sink import RepeatingSink, SinkFailed
 from kwire_pipeline.sinks.subscription import IncidentFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from kwire_pipeline.sinks.ledger_owner import LedgerOwner
     from kwire_pipeline.sinks.notice import IncidentNotice
     from kwire_pipeline.sinks.sink import IncidentSink
 
@@ -55,21 +57,8 @@ FAILURES_IN_A_ROW = 3
 """Number of consecutive failures that end a round, so that an unavailable sink costs three timeouts and not one for
 each notice. Chosen, not measured."""
 
-REPETITION_PATIENCE = 5
-"""Factor of the failures that end repetitions: alerts at which the sink fails must not be the end of the others."""
-
-FAILING_S = 60.0
-"""Seconds of a round that may be lost to failures while the sink accepts other notices. Chosen, not measured."""
-
-STRIKES = 8
-"""Number of rounds after which a notice that fails while others are accepted is a dead letter: about four minutes
-of backoff. Chosen, not measured."""
-
 LONGEST_PAUSE = 600.0
 """Maximum number of seconds of a pause that a sink asks for (Retry-After)."""
-
-ALONE = 8
-"""Maximum number of notices that are sent one by one, each with an answer of its own. Chosen, not measured."""
 
 LARGEST_BATCH = 64
 """Maximum number of notices of a batch: some 100 kB, where proxies limit bodies to 1 MB. Chosen, not measured."""
@@ -83,73 +72,36 @@ CHUNK = 100
 SAVE_S = 1.0
 """Seconds of a round after which the ledger is written: what a crash repeats at most."""
 
-MOMENT_S = 1.0
-"""Seconds of a pause after a sink has accepted notices and then refuses the moment, as rate limits do. Chosen."""
+SHORTEST_REPETITION_S = 1.0
+"""Minimum number of seconds between two repetitions of an alert. Chosen: less than a third of any `resolve_timeout`."""
 
 RESOLUTION_S = 1e-3
 """Seconds that do not count, so that no round begins just before it is time."""
 
-LONGEST_RETRY_S = 10.0
-"""Maximum number of seconds until an alert whose repetition failed once is tried again. Chosen, not measured."""
-
-REPEATED_AT_ONCE_S = 1.0
-"""Minimum number of seconds between two repetitions of an alert within a round."""
-
 log = logging.getLogger(__name__)
 
 
-class Round(NamedTuple):
+@dataclass
+class Round:
     """The outcome of a round.
 
     Attributes:
         accepted: number of notices that the sink accepted.
-        failed: number of notices that are to be repeated, and 1 if open alerts are.
+        failed: number of notices and of repetitions that failed and are tried again.
         pause: seconds in which the sink wants no notices.
         repeat_s: seconds until open alerts must be repeated.
         is_available: True if the sink accepted anything.
+        failures_in_a_row: number of failures since the last success.
+        unconfirmed: notices that failed and may have arrived, with their errors.
     """
 
-    accepted: int
-    failed: int
+    accepted: int = 0
+    failed: int = 0
     pause: float = 0.0
     repeat_s: float = math.inf
     is_available: bool = False
-
-
-@dataclass
-class _Tally:
-    """The successes and failures of a round so far."""
-
-    patience: int
-    clock: Callable[[], float]
-    accepted: int = 0
-    failed: list[tuple[IncidentNotice, SinkFailed]] = field(default_factory=list)
-    has_failed_repetition: bool = False
-    is_available: bool = False
-    pause: float = 0.0
-    is_stopped: bool = False
-    is_repeating: bool = False
-    _in_a_row: int = 0
-    _lost_s: float = 0.0
-
-    @property
-    def is_over(self) -> bool:
-        """True if nothing more must be sent in this round."""
-        patience = REPETITION_PATIENCE * self.patience if self.is_repeating else self.patience
-        is_down = self._in_a_row >= patience and (not self.is_available or self._lost_s > FAILING_S)
-        return is_down or self.is_stopped or self.pause > 0
-
-    def succeed(self) -> None:
-        self.is_available, self._in_a_row = True, 0
-
-    def fail(self, failure: SinkFailed, began: float) -> None:
-        """Count an exchange that failed; the refusal of a notice proves that the sink is there."""
-        self.pause = max(self.pause, min(failure.retry_after, LONGEST_PAUSE))
-        if self.is_available and not failure.is_final and not failure.may_have_arrived:
-            self.pause = max(self.pause, MOMENT_S)  # it takes some notices, and no more at this moment
-        if not failure.is_final:
-            self._in_a_row += 1
-            self._lost_s += self.clock() - began
+    failures_in_a_row: int = field(default=0, compare=False)
+    unconfirmed: list[tuple[IncidentNotice, SinkFailed]] = field(default_factory=list, compare=False)
 
 
 class SinkDelivery:
@@ -163,7 +115,9 @@ class SinkDelivery:
         clock: a monotonic clock in seconds.
 
     Attributes:
+        ledger: the ledger; None if this process does not own it.
         pending: number of notices that the sink lacks after the last round.
+        failed: number of these notices that the sink has not accepted at the last attempt.
     """
 
     def __init__(
@@ -175,31 +129,24 @@ class SinkDelivery:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sink = sink
-        self.pending = 0
+        self.ledger: Ledger | None = None
+        self.pending = self.failed = 0
         self._filter = filter or IncidentFilter()
         self._out = out
         self._began_at = began_at
         self._clock = clock
-        self._request = OwnershipRequest(out, sink.name)
-        self._owner: LedgerOwner | None = None
-        self._ledger: Ledger | None = None
+        self._ownership = LedgerOwnership(out, sink.name)
         self._lock = threading.Lock()
-        self._batch_limit = LARGEST_BATCH
         self._saved_at = -math.inf
-        self._interval = math.inf
-        """Seconds until what is sent now must be repeated."""
+        self._failures: Counter[str] = Counter()
+        """Number of consecutive failures of the sink at the notice or the repetition of an alert."""
+        self._batch_limit = LARGEST_BATCH if isinstance(sink, RepeatingSink) else 1
         self._clean = 0
         """Number of times that batches were sent without a division since the last one."""
         self._repeat_at: dict[str, float] = {}
         """Time of the next repetition of each open alert; an alert without an entry is repeated at once."""
-        self._failing: dict[str, int] = {}
-        """Number of consecutive repetitions of an alert at which the sink failed."""
-        self._next_repetition = self._repeated_at = -math.inf
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """The ledger, or None if another process owns it."""
-        return self._ledger
+        self._next_repetition = -math.inf
+        """The earliest of these times."""
 
     def open(self) -> Ledger:
         """Own the ledger, and return it.
@@ -207,100 +154,140 @@ class SinkDelivery:
         Raises:
             LedgerInUse: another process owns it.
         """
-        if self._owner is not None and not self._owner.is_valid:
+        if not self._ownership.is_valid:
             self.release()
-        if self._ledger is None:
-            owner = self._request.acquire()
+        if self.ledger is None:
+            self._ownership.acquire()
             try:
-                ledger = Ledger(self._out, self.sink.name, owner.generation)
+                ledger = Ledger(self._out, self.sink.name, self._ownership.generation)
                 if ledger.is_new:
                     ledger.start(self._began_at)
             except BaseException:
-                owner.release()
+                self._ownership.release()
                 raise
-            self._owner, self._ledger = owner, ledger
-        return self._ledger
+            self.ledger = ledger
+        return self.ledger
 
     def release(self) -> None:
         """Let another process own the ledger."""
-        owner, self._owner, self._ledger = self._owner, None, None
-        if owner is not None:
-            owner.release()
+        self.ledger = None
+        self._ownership.release()
 
     def publish(
         self,
         read: Callable[[Ledger], Iterable[dict[str, Any]]],
-        settled: datetime | Callable[[dict[str, Any]], bool] | None = None,
+        is_settled: Callable[[Mapping[str, Any]], bool] | None = None,
         patience: int = FAILURES_IN_A_ROW,
     ) -> Round:
         """Send what the sink lacks.
 
         Args:
             read: reads the incidents that a ledger needs (`Ledger.pending`).
-            settled: the latest first sign of a new incident that is sent, or the condition on it [default: any].
+            is_settled: the condition on new incidents that are sent [default: any].
             patience: number of consecutive failures that end the round.
 
         Raises:
             LedgerInUse: another process sends the notices of this sink.
         """
+
+        def accepts(row: Mapping[str, Any]) -> bool:
+            return self._filter.accepts(row) and (is_settled is None or is_settled(row))
+
         with self._lock:
-            ledger = self.open()
-            tally = _Tally(patience, self._clock)
-            self._repeated_at = self._clock()
+            ledger, outcome = self.open(), Round()
             # Before gold is read: a store that cannot be read must not end alerts.
-            self._repeat(ledger, tally)
-            pending = ledger.pending(read(ledger), settled, self._filter.accepts)
-            self.pending = len(pending)
+            self._send_all([], ledger, outcome, patience)
+            pending = ledger.pending(read(ledger), accepts)
+            concerned = {notice.id for notice in (*pending, *ledger.firing)}
+            self._failures = Counter({id: count for id, count in self._failures.items() if id in concerned})
             if isinstance(self.sink, RepeatingSink):
-                self.sink.open_alerts = len(ledger.firing) + len(pending)
+                self.sink.open_alerts = len(concerned)
+            pending.sort(key=self._priorities(pending, ledger))
+            self.pending = len(pending)
             size = max(CHUNK, len(ledger) // 4)
-            for begin in range(0, len(pending), size):
-                if not self._goes_on(tally):
-                    break
-                self._send_chunk(pending[begin : begin + size], len(pending) > ALONE, ledger, tally)
-            if tally.is_available:  # it is the notices at which it failed
-                for notice, failure in tally.failed:
-                    if failure.may_have_arrived and ledger.strike(notice) >= STRIKES:
-                        ledger.bury(notice, str(failure.reason))
-            failed = len(tally.failed) + tally.has_failed_repetition
-            ledger.end_round(accepted=tally.accepted, failed=failed)
-            ledger.save()
-            return Round(tally.accepted, failed, tally.pause, self._seconds_to_repetition(), tally.is_available)
+            for chunk in (pending[begin : begin + size] for begin in range(0, len(pending), size)):
+                if self._goes_on(outcome, patience):
+                    for notice in chunk:
+                        ledger.begin(notice)
+                    self._save(ledger)
+                    self._send_all(chunk, ledger, outcome, patience)
+            if outcome.is_available:  # it is the notices at which it failed
+                for notice, failure in outcome.unconfirmed:
+                    ledger.strike(notice, str(failure.reason))
+            ledger.end_round(accepted=outcome.accepted, failed=outcome.failed)
+            self._save(ledger)
+            self.failed = sum(notice.id in self._failures for notice in pending)
+            if self._repeat_at:
+                outcome.repeat_s = max(min(self._repeat_at.values()) - self._clock(), 0.0)
+            return outcome
 
-    def _goes_on(self, tally: _Tally) -> bool:
+    def _priorities(self, pending: Sequence[IncidentNotice], ledger: Ledger) -> Callable[[IncidentNotice], int]:
+        """Return the order of notices: the number of failed attempts.
+
+        While a sink accepts nothing, an attempt at another notice may add an unconfirmed notice, which must be sent
+        again. New attempts are rarer with each of these, so their number is the square root of the number of attempts.
+        """
+        unconfirmed = sum(map(ledger.is_unconfirmed, pending)) if ledger.unavailable_since else 0
+
+        def priority(notice: IncidentNotice) -> int:
+            handicap = 0 if ledger.is_unconfirmed(notice) else max(unconfirmed - 1, 0)
+            return self._failures[notice.id] + handicap
+
+        return priority
+
+    def _goes_on(self, outcome: Round, patience: int) -> bool:
         # The next owner of the ledger may have resolved alerts.
-        return self._owner is not None and self._owner.is_valid and not tally.is_over
+        return self._ownership.is_valid and outcome.failures_in_a_row < patience and not outcome.pause
 
-    # New notices
+    def _save(self, ledger: Ledger) -> None:
+        ledger.save()
+        self._saved_at = self._clock()
 
-    def _send_chunk(self, chunk: list[IncidentNotice], in_batches: bool, ledger: Ledger, tally: _Tally) -> None:
-        """Send some notices. All are recorded before the first one is sent."""
-        for notice in chunk:
-            ledger.begin(notice)
-        self._save(ledger)
-
-        def accept(batch: Sequence[IncidentNotice]) -> None:
-            for notice in batch:
-                ledger.confirm(notice)
-                if notice.status is NoticeStatus.FIRING:
-                    self._note_repetition(notice.id)
-            tally.accepted += len(batch)
-            self.pending -= len(batch)
-            if self._clock() - self._saved_at >= SAVE_S:
-                self._save(ledger)
-
-        def refuse(notice: IncidentNotice, failure: SinkFailed) -> None:
-            ledger.fail(notice, may_have_arrived=failure.may_have_arrived)
-            if failure.is_final:
-                ledger.bury(notice, str(failure.reason))
-                self.pending -= 1
+    def _send_all(self, pending: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, patience: int) -> None:
+        """Send notices, and the open alerts that must be repeated, in batches; halve the batches that fail."""
+        limit, largest, was_halved = self._batch_limit, 0, False
+        queue = deque(pending)
+        halves: deque[list[IncidentNotice]] = deque()
+        while True:
+            due = self._due(ledger)
+            queue.extendleft(notice for notice in reversed(due) if self._failures[notice.id] < patience)
+            queue.extend(notice for notice in due if self._failures[notice.id] >= patience)
+            if not (queue or halves) or not self._goes_on(outcome, patience):
+                break
+            # Halves come last, so that a receiver that takes other batches is not mistaken for one that is down.
+            batch = [queue.popleft() for _ in range(min(limit, len(queue)))] or halves.popleft()
+            # As of now, since the sink may learn from the answer.
+            interval = self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
+            try:
+                self._send(batch)
+            except SinkFailed as failure:
+                outcome.pause = max(outcome.pause, min(failure.retry_after, LONGEST_PAUSE))
+                outcome.failures_in_a_row += not failure.is_final  # a refusal proves that the sink is there
+                half = len(batch) // 2
+                if half and (failure.is_final or failure.may_have_arrived):
+                    was_halved = True
+                    halves.extend((batch[:half], batch[half:]))
+                    self._batch_limit = min(half, self._batch_limit)  # also if the round ends now
+                    continue
+                log.warning("%s", failure)
+                for notice in batch:
+                    self._refuse(notice, failure, ledger, outcome, interval)
             else:
-                tally.failed.append((notice, failure))
-
-        def repeat() -> None:
-            self._repeat(ledger, tally, is_within_round=True)
-
-        self._send_all(chunk, in_batches, accept, refuse, tally, repeat)
+                outcome.is_available, outcome.failures_in_a_row = True, 0
+                largest = max(largest, len(batch))
+                self._accept(batch, ledger, outcome, interval)
+        for notice in (*queue, *chain(*halves)):
+            if not ledger.is_unconfirmed(notice):  # a repetition
+                self._repeat_in(notice.id, 0.0)
+        ledger.keep(chain(*halves))  # they were sent as parts of batches
+        if was_halved:
+            # Without a success, the next round begins where this one ended: a limit of the rate may end each round
+            # before a batch is small enough.
+            self._batch_limit, self._clean = largest or self._batch_limit, 0
+        elif largest:
+            self._clean += 1
+            if self._clean >= CLEAN and isinstance(self.sink, RepeatingSink):
+                self._batch_limit, self._clean = min(2 * limit, LARGEST_BATCH), 0
 
     def _send(self, batch: Sequence[IncidentNotice]) -> None:
         """Send notices.
@@ -318,102 +305,59 @@ class SinkDelivery:
         except Exception as error:
             raise SinkFailed(self.sink.name, repr(error)) from error
 
-    def _save(self, ledger: Ledger) -> None:
-        ledger.save()
-        self._saved_at = self._clock()
-
-    def _send_all(
-        self,
-        notices: Sequence[IncidentNotice],
-        in_batches: bool,
-        accept: Callable[[Sequence[IncidentNotice]], None],
-        refuse: Callable[[IncidentNotice, SinkFailed], None],
-        tally: _Tally,
-        before_each: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Send notices in batches, and divide the batches that fail."""
-        limit = self._batch_limit
-        size = limit if in_batches and isinstance(self.sink, RepeatingSink) else 1
-        batches = deque(notices[begin : begin + size] for begin in range(0, len(notices), size))
-        largest, was_divided = 0, False
-        while batches:
-            before_each()
-            if not self._goes_on(tally):
-                return
-            batch = batches.popleft()
-            began = self._clock()
-            if isinstance(self.sink, RepeatingSink):  # as of now, since the sink may learn from the answer
-                self._interval = self.sink.repeat_s
-            try:
-                self._send(batch)
-            except SinkFailed as failure:
-                tally.fail(failure, began)
-                if len(batch) > 1 and (failure.is_final or failure.may_have_arrived):
-                    # At the end, so that a receiver that takes other batches is not mistaken for one that is down.
-                    was_divided, half = True, len(batch) // 2
-                    batches.extend((batch[:half], batch[half:]))
-                    self._batch_limit = min(half, self._batch_limit)  # also if the round ends now
-                    continue
-                log.warning("%s", failure)
-                for notice in batch:
-                    refuse(notice, failure)
+    def _accept(self, batch: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, interval: float) -> None:
+        for notice in batch:
+            self._failures.pop(notice.id, None)
+            if ledger.is_unconfirmed(notice):  # not a repetition
+                ledger.confirm(notice)
+                outcome.accepted += 1
+                self.pending -= 1
+            if notice.status is NoticeStatus.FIRING:
+                self._repeat_in(notice.id, interval)
             else:
-                tally.succeed()
-                largest = max(largest, len(batch))
-                accept(batch)
-        if was_divided:
-            # Without a success, the next round begins where this one ended: a limit of the rate may end each round
-            # before a batch is small enough.
-            self._batch_limit, self._clean = largest or self._batch_limit, 0
-        elif (clean := self._clean + 1) >= CLEAN:
-            self._batch_limit, self._clean = min(2 * limit, LARGEST_BATCH), 0
+                self._repeat_at.pop(notice.id, None)
+        if self._clock() - self._saved_at >= SAVE_S:
+            self._save(ledger)
+
+    def _refuse(
+        self, notice: IncidentNotice, failure: SinkFailed, ledger: Ledger, outcome: Round, interval: float
+    ) -> None:
+        """Note that the sink has not accepted a notice alone, or has received none of a batch."""
+        is_repetition = not ledger.is_unconfirmed(notice)
+        self._failures[notice.id] += 1
+        outcome.failed += not failure.is_final
+        if is_repetition and failure.is_final:  # the sink has it already, or never will
+            self._repeat_in(notice.id, interval)
+        elif is_repetition:
+            self._repeat_in(notice.id, min(interval / 8 * 2 ** min(self._failures[notice.id] - 1, 10), interval))
+        elif failure.is_final:
+            ledger.bury(notice, str(failure.reason))
+            self.pending -= 1
+            del self._failures[notice.id]
+        elif failure.may_have_arrived:
+            ledger.keep([notice])
+            outcome.unconfirmed.append((notice, failure))
         else:
-            self._clean = clean
+            ledger.take_back(notice.id)
 
     # Repetitions
 
-    def _repeat(self, ledger: Ledger, tally: _Tally, *, is_within_round: bool = False) -> None:
-        """Repeat the open alerts for which it is time, those first that were sent longest ago."""
-        sink, now = self.sink, self._clock()
-        if not isinstance(sink, RepeatingSink) or now < self._next_repetition or not self._goes_on(tally):
-            return
-        if is_within_round and now < self._repeated_at + REPEATED_AT_ONCE_S:
-            return
-        firing = {notice.id: notice for notice in ledger.firing}
-        self._repeat_at = {id: at for id, at in self._repeat_at.items() if id in firing}
-        due = [notice for id, notice in firing.items() if self._repeat_at.get(id, -math.inf) <= now + RESOLUTION_S]
-        self._failing = {id: count for id, count in self._failing.items() if id in firing}
-        # Those at which the sink failed come last: they must not end the round before the others had their turn.
-        due.sort(key=lambda notice: (self._failing.get(notice.id, 0), self._repeat_at.get(notice.id, -math.inf)))
-        sink.open_alerts = max(sink.open_alerts, len(firing))
+    def _due(self, ledger: Ledger) -> list[IncidentNotice]:
+        """Return the open alerts for which it is time, those first that were sent longest ago, and put them off."""
+        now = self._clock()
+        if not isinstance(self.sink, RepeatingSink) or now + RESOLUTION_S < self._next_repetition:
+            return []
+        firing = ledger.firing
+        self._repeat_at = {notice.id: self._repeat_at.get(notice.id, -math.inf) for notice in firing}
+        due = [notice for notice in firing if self._repeat_at[notice.id] <= now + RESOLUTION_S]
+        due.sort(key=lambda notice: self._repeat_at[notice.id])
+        self._repeat_at |= {notice.id: math.inf for notice in due}
+        self._next_repetition = min(self._repeat_at.values(), default=math.inf)
+        self.sink.open_alerts = max(self.sink.open_alerts, len(firing))
+        return due
 
-        def note(batch: Sequence[IncidentNotice]) -> None:
-            for notice in batch:
-                self._failing.pop(notice.id, None)
-                self._note_repetition(notice.id)
-
-        def refuse(notice: IncidentNotice, failure: SinkFailed) -> None:
-            self._note_repetition(notice.id)
-            if not failure.is_final:  # otherwise it is there already, or never will be
-                failures = self._failing[notice.id] = self._failing.get(notice.id, 0) + 1
-                pause = min(max(self._interval / 8, 1.0), LONGEST_RETRY_S) * 2 ** min(failures - 1, 10)
-                self._repeat_at[notice.id] = self._clock() + min(pause, self._interval)
-                tally.has_failed_repetition = True
-
-        tally.is_repeating = True
-        self._send_all(due, True, note, refuse, tally)
-        tally.is_repeating = False
-        times = [self._repeat_at.get(id, -math.inf) for id in firing]
-        self._next_repetition, self._repeated_at = min(times, default=math.inf), self._clock()
-
-    def _note_repetition(self, id: str) -> None:
+    def _repeat_in(self, id: str, seconds: float) -> None:
+        """Repeat an open alert after some seconds."""
         if isinstance(self.sink, RepeatingSink):
-            now = self._clock()
-            self._repeat_at[id] = now + self._interval
-            self._next_repetition = min(self._next_repetition, now + self._interval)
-
-    def _seconds_to_repetition(self) -> float:
-        """Return the seconds until the next round must repeat alerts."""
-        if not isinstance(self.sink, RepeatingSink) or not self._repeat_at:
-            return math.inf
-        return max(min(self._repeat_at.values()) - self._clock(), 0.0)
+            self._repeat_at[id] = self._clock() + max(seconds, SHORTEST_REPETITION_S)
+            self._next_repetition = min(self._next_repetition, self._repeat_at[id])

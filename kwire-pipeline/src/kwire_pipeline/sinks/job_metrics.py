@@ -63,7 +63,10 @@ class JobMetrics:
             "kwire_pipeline_dead_letters", "Notices that a sink refused for good.", ["sink"], registry=registry
         )
         self._failed = Gauge(
-            "kwire_pipeline_failed_notices", "Notices that a sink has not accepted yet.", ["sink"], registry=registry
+            "kwire_pipeline_failed_notices",
+            "Notices that a sink lacks and has not accepted at the last attempt.",
+            ["sink"],
+            registry=registry,
         )
         self._owned = Gauge(
             "kwire_pipeline_sends_notices",
@@ -124,16 +127,16 @@ class JobMetrics:
         for labels in self._open_labels:
             self._open.labels(*labels).set(lasting[labels])
 
-    def set_ledger(self, sink: str, ledger: Ledger | None, pending: int = 0) -> None:
-        """Show the figures of a sink's ledger, and the number of notices that the sink lacks.
+    def set_ledger(self, sink: str, ledger: Ledger | None, pending: int = 0, failed: int = 0) -> None:
+        """Show the figures of a sink's ledger, and the number of notices that the sink lacks, and has not accepted.
 
         The ledger is None if another job owns it.
         """
         self._pending.labels(sink).set(pending)
+        self._failed.labels(sink).set(failed)
         self._owned.labels(sink).set(ledger is not None)
         if ledger is None:
             return
-        self._failed.labels(sink).set(ledger.failed)
         self._raise(self._dead, ledger.dead_letter_count, sink)
         if sink == self.name:
             for labels, count in ledger.totals.items():

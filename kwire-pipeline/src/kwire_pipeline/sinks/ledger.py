@@ -5,26 +5,25 @@
 An alert is an incident as the sink knows it (`alert_identity`). Its id is the incident id of its first notice, although
 gold gives an outage another id when more signs change its diagnosis.
 
-| status of the last notice, and its arrival | next notice |
-|---|---|
-| (no entry) | `firing` if gold has it open; `resolved` if it ended after the sink began |
-| firing, accepted: the sink has it, or may have it | `resolved` once gold has it ended or no longer has it |
-| resolved, accepted | `firing` of the next episode if gold has it open again |
-| firing, refused: a dead letter that cannot have arrived | none |
-| either, under way or unknown: the notice may have arrived | this notice, with the same bytes |
-| either, unsent: it has certainly not arrived | what gold says now; none if that is what the sink has |
-
-| arrival | event | becomes |
+| state | the sink | next notice |
 |---|---|---|
-| any | `begin`, which is stored before the notice is sent | under way, or unknown as before |
-| under way, unknown | `confirm` | accepted |
-| | `fail` after which it may have arrived; `pending` after a crash | unknown |
-| under way | any other `fail`; `end_round` before it was sent | unsent |
-| under way, unknown | `bury` | dead letter: accepted if it may have arrived or is `resolved`, else refused |
+| (no entry) | has no notice | `firing` if gold has it open; `resolved` if it ended after the sink began |
+| unconfirmed | may have the notice | this notice, with the same bytes |
+| firing | has it open | `resolved` once gold has it ended or no longer has it |
+| resolved | has it ended | `firing` of the next episode if gold has it open again |
+| refused | refused `firing` for good | none |
+
+| event | an alert becomes |
+|---|---|
+| `begin`, which is stored before the notice is sent | unconfirmed |
+| `confirm` | firing or resolved |
+| `take_back`, and the end of a round before the notice was sent | what it was before `begin`, also no entry |
+| `keep` after a failure, and a crash: the notice may have arrived | unconfirmed, and cannot be taken back |
+| `bury` | a dead letter: refused if no `firing` can have arrived, else as after `confirm` |
 
 A sink that has accepted nothing for `BACKLOG_AFTER` catches up without a flood: one notice of the kind `MISSED` counts
-the incidents that have begun and ended without a notice. It is repeated like any other notice, its incidents are
-resolved alerts from then on, and incidents that end meanwhile wait for the next summary.
+the incidents that have begun and ended without a notice. Its incidents are resolved alerts from then on, and incidents
+that end while it is unconfirmed wait for the next summary.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +41,7 @@ from kwire.capture.folder import sync_directory
 from kwire.storage.location import Location
 from kwire_pipeline.sinks.alert_identity import SAME_OUTAGE, follow, follow_flapping, new_alert, withdrawn
 from kwire_pipeline.sinks.notice import MISSED, IncidentNotice, NoticeStatus, summary_of
-from kwire_pipeline.sinks.sent_alerts import Arrival, DeadLetter, SentAlert, decode_alert
+from kwire_pipeline.sinks.sent_alert import AlertState, DeadLetter, SentAlert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,6 +55,10 @@ measured: longer than captures are late after a weekend."""
 BACKLOG_AFTER = timedelta(minutes=10)
 """Time without an accepted notice after which a sink gets a summary of what has ended since. Chosen, not measured:
 longer than the restart of a receiver."""
+
+STRIKES = 8
+"""Number of rounds after which a notice that fails while others are accepted is a dead letter: about four minutes
+of backoff. Chosen, not measured."""
 
 DEAD_LETTERS_KEPT = 100
 """Maximum number of dead letters that are kept, newest last; all are counted. Chosen, not measured."""
@@ -75,6 +77,7 @@ class Ledger:
 
     Attributes:
         is_new: True until `start` if there was no ledger.
+        ended_until: the time before which incidents must have ended to be never sent.
         dead_letters: the newest dead letters.
         dead_letter_count: number of dead letters ever.
         totals: number of alerts ever sent by cluster id and kind; a new diagnosis of an outage is not counted again.
@@ -87,16 +90,16 @@ class Ledger:
         self._folder = f"{FOLDER}/{sink}"
         self._path = _path(self._folder, generation or 0)
         self.is_new = True
-        self._alerts: dict[str, SentAlert] = {}
+        self.ended_until = datetime.min.replace(tzinfo=UTC)
         self.dead_letters: list[DeadLetter] = []
         self.dead_letter_count = 0
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unavailable_since: datetime | None = None
-        self._is_saved = True
-        self._encoded: dict[str, tuple[str, str]] = {}
-        """The incident id and the JSON of each alert that has not changed since the last write."""
+        self._alerts: dict[str, SentAlert] = {}
+        self._before: dict[str, dict[str, SentAlert | None]] = {}
+        """The alerts before `begin` of each notice that has certainly not arrived."""
         self._missed: list[IncidentNotice] = []
-        self._ended_until = datetime.min.replace(tzinfo=UTC)
+        self._is_saved = True
         self._load(generation)
 
     def __len__(self) -> int:
@@ -105,158 +108,80 @@ class Ledger:
 
     def start(self, began_at: datetime) -> None:
         """Begin a new ledger: incidents that ended until `began_at` are never sent."""
-        self._ended_until = began_at
-        self.is_new = False
-        self._write()
-
-    def save(self) -> None:
-        """Write the ledger if it has changed since the last write."""
-        if not self._is_saved:
-            self._write()
-
-    def _change(self, id: str) -> SentAlert:
-        """Return an alert, and note that it changes."""
-        self._is_saved = False
-        self._encoded.pop(id, None)
-        return self._alerts[id]
+        self.ended_until = began_at
+        self.is_new = self._is_saved = False
+        self.save()
 
     # What to send
 
     @property
-    def ended_until(self) -> datetime:
-        """The time before which incidents must have ended to be never sent."""
-        return self._ended_until
-
-    @property
     def unfinished(self) -> set[str]:
         """The ids in gold of incidents that the sink may have as open, or has refused."""
-        return {alert.incident_id for alert in self._alerts.values() if not alert.is_resolved}
+        return {alert.incident_id for alert in self._alerts.values() if alert.state is not AlertState.RESOLVED}
 
     @property
     def followed_since(self) -> datetime:
         """The earliest first sign of an incident that may be a new diagnosis of one that the sink has as open."""
-        times = [
-            datetime.fromisoformat(alert.first_sign_at)
-            for alert in self._alerts.values()
-            if alert.is_pending or alert.is_firing
-        ]
+        times = [alert.first_sign_at for alert in self._alerts.values() if alert.notice is not None]
         return min(times) - SAME_OUTAGE if times else datetime.max.replace(tzinfo=UTC)
 
     @property
     def firing(self) -> list[IncidentNotice]:
-        """The last `firing` notice of each open alert that has no other notice on its way."""
-        return [alert.as_notice() for alert in self._alerts.values() if alert.is_firing]
+        """The last `firing` notice of each alert that the sink has open, if no other notice is on its way."""
+        alerts = (alert for alert in self._alerts.values() if alert.state is AlertState.FIRING)
+        return [alert.notice for alert in alerts if alert.notice is not None]
 
     @property
     def alert_counts(self) -> Counter[str]:
-        """The number of alerts by the status of an accepted notice, or the arrival of another one."""
-        arrivals = [(alert.arrival, alert.status) for alert in self._alerts.values()]
-        return Counter(str(status if arrival is Arrival.ACCEPTED else arrival) for arrival, status in arrivals)
+        """The number of alerts by state."""
+        return Counter(str(alert.state) for alert in self._alerts.values())
 
-    @property
-    def failed(self) -> int:
-        """The number of notices that the sink has not accepted yet."""
-        return sum(alert.is_pending for alert in self._alerts.values())
+    def is_unconfirmed(self, notice: IncidentNotice) -> bool:
+        """Return whether the sink may have a notice that it has not accepted."""
+        alert = self._alerts.get(notice.id)
+        return alert is not None and alert.state is AlertState.UNCONFIRMED
 
     def pending(
-        self,
-        incidents: Iterable[Mapping[str, Any]],
-        settled: datetime | Callable[[dict[str, Any]], bool] | None = None,
-        accepts: Callable[[Mapping[str, Any]], bool] = lambda _: True,
+        self, incidents: Iterable[Mapping[str, Any]], accepts: Callable[[Mapping[str, Any]], bool] = lambda _: True
     ) -> list[IncidentNotice]:
-        """Return one notice for each alert that differs from gold, in the order in which to send them.
-
-        Notices with failed attempts come last, so that they never delay others.
+        """Return one notice for each alert that differs from gold, by the times of their incidents.
 
         Args:
             incidents: rows of gold's `incidents`: at least all that last, that ended after `ended_until`, that began
                 after `followed_since`, or that are `unfinished`.
-            settled: the latest first sign of a new incident that is sent, or the condition on it [default: any].
-            accepts: the filter of new alerts. What the sink has received is resolved whatever its row says by now.
+            accepts: the condition on new alerts. What the sink has received is resolved whatever its row says by now.
         """
-        rows = {str(row["incident_id"]): row for row in incidents}
-        if isinstance(settled, datetime):
-            settled = partial(_first_sign_until, settled)
-        for id, alert in self._alerts.items():
-            if alert.arrival is Arrival.UNDER_WAY:  # the round that sent it has not ended
-                self._change(id).arrival = Arrival.UNKNOWN
+        self._before.clear()  # of a round that was interrupted: its notices may have arrived
+        rows = {str(row["incident_id"]): dict(row) for row in incidents}  # of our own: notices keep them
         follow(self._alerts.values(), rows)
-        settled_rows = (row for row in rows.values() if settled is None or settled(dict(row)))
-        follow_flapping(self._alerts.values(), filter(accepts, settled_rows))
+        follow_flapping(self._alerts.values(), filter(accepts, rows.values()))
         self._forget_old(rows)
-        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows, accepts))]
-        tracked = {alert.incident_id for alert in self._alerts.values()}
-        former = {id for alert in self._alerts.values() for id in alert.former}
-        alert_of_incident = {alert.incident_id: id for id, alert in reversed(self._alerts.items())}
+        alerts = self._alerts.values()
+        notices = [notice for alert in alerts if (notice := _next_notice(alert, rows.get(alert.incident_id)))]
+        former = {id for alert in alerts for id in alert.former}
+        alert_ids = {alert.incident_id: id for id, alert in reversed(self._alerts.items())}
         for id, row in rows.items():
             ended = row["ended_at"]
-            is_history = ended is not None and (ended <= self._ended_until or id in former)
-            is_new = settled is not None and not settled(dict(row))
-            if id in tracked or is_history or is_new or not accepts(row):
-                continue
-            status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
-            notices.append(IncidentNotice(status, row, self._free_labels(row, alert_of_incident)))
+            is_history = ended is not None and (ended <= self.ended_until or id in former)
+            if id not in alert_ids and not is_history and accepts(row):
+                status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
+                notices.append(IncidentNotice(status, row, self._free_labels(row, alert_ids)))
+        return sorted(self._with_summary(notices), key=_order)
+
+    def _with_summary(self, notices: list[IncidentNotice]) -> list[IncidentNotice]:
+        """Replace the notices that a sink has missed by a summary of them."""
         self._missed = []
-        if self.unavailable_since is not None and datetime.now(UTC) - self.unavailable_since >= BACKLOG_AFTER:
-            self._missed = [
-                notice for notice in notices if notice.status is NoticeStatus.RESOLVED and self._is_unheard(notice)
-            ]
-            unheard = {notice.id for notice in self._missed}
-            notices = [notice for notice in notices if notice.id not in unheard]
-            if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
-                notices.append(summary_of(self._missed, self.unavailable_since))
-        return sorted(notices, key=self._order)
+        since = self.unavailable_since
+        if since is None or datetime.now(UTC) - since < BACKLOG_AFTER:
+            return notices
+        unheard = [notice.status is NoticeStatus.RESOLVED and notice.id not in self._alerts for notice in notices]
+        self._missed = [notice for notice, is_missed in zip(notices, unheard, strict=True) if is_missed]
+        notices = [notice for notice, is_missed in zip(notices, unheard, strict=True) if not is_missed]
+        if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
+            notices.append(summary_of(self._missed, since))
+        return notices
 
-    def _is_unheard(self, notice: IncidentNotice) -> bool:
-        """Return whether the sink has certainly no notice about an incident."""
-        alert = self._alerts.get(notice.id)
-        return alert is None or (alert.is_first and alert.arrival is Arrival.UNSENT and not alert.is_summary)
-
-    def _next_notice(
-        self,
-        id: str,
-        rows: Mapping[str, Mapping[str, Any]],
-        accepts: Callable[[Mapping[str, Any]], bool],
-    ) -> IncidentNotice | None:
-        """Return the notice that an alert needs, if any."""
-        alert = self._alerts[id]
-        row = rows.get(alert.incident_id)
-        target = NoticeStatus.FIRING if row is not None and row["ended_at"] is None else NoticeStatus.RESOLVED
-        if alert.arrival is Arrival.UNKNOWN or alert.is_summary:
-            return alert.as_notice()
-        if alert.arrival is Arrival.UNSENT:
-            if alert.is_first and (row is None or not accepts(row)):
-                del self._alerts[id]  # the sink has not heard of it
-                return None
-            if alert.is_first or alert.status is target:
-                return IncidentNotice(target, row or withdrawn(alert), alert.labels, alert.episode)
-            self._take_back(id, row)
-        if alert.status is target or alert.arrival is Arrival.REFUSED:
-            return None
-        episode = alert.episode + (target is NoticeStatus.FIRING)
-        return IncidentNotice(target, row or withdrawn(alert), alert.labels, episode)
-
-    def _take_back(self, id: str, row: Mapping[str, Any] | None) -> None:
-        """Return an alert to the state before a notice that has certainly not arrived, and is not the first one."""
-        alert = self._change(id)
-        alert.arrival = Arrival.ACCEPTED
-        if alert.status is NoticeStatus.FIRING:
-            alert.status, alert.notice = NoticeStatus.RESOLVED, None
-            alert.episode -= 1
-        else:
-            assert row is not None
-            alert.status = NoticeStatus.FIRING
-            alert.notice = IncidentNotice(alert.status, row).as_json()
-
-    def _order(self, notice: IncidentNotice) -> tuple[Any, ...]:
-        """Order notices by failed attempts, then by time; what gold has withdrawn comes after its successor."""
-        alert = self._alerts.get(notice.id)
-        attempts = alert.attempts if alert is not None and alert.is_pending else 0
-        incident = notice.incident
-        is_withdrawn = "withdrawn" in (incident.get("attributes") or {})
-        return attempts, is_withdrawn, incident["first_sign_at"], incident["incident_id"]
-
-    def _free_labels(self, row: Mapping[str, Any], alert_of_incident: Mapping[str, str]) -> dict[str, str] | None:
+    def _free_labels(self, row: Mapping[str, Any], alert_ids: Mapping[str, str]) -> dict[str, str] | None:
         """Return the labels of a new alert if they differ from its row; None otherwise.
 
         They have another id if an alert had this id first and now has another one in gold, and the id of the causing
@@ -266,67 +191,89 @@ class Ledger:
         while id in self._alerts:
             number += 1
             id = f"{row['incident_id']}-{number}"
-        cause = row["caused_by"]
-        if cause is not None:
-            cause = alert_of_incident.get(cause, cause)
+        cause = alert_ids.get(row["caused_by"], row["caused_by"])
         if number == 1 and cause == row["caused_by"]:
             return None
         return IncidentNotice(NoticeStatus.FIRING, {**row, "incident_id": id, "caused_by": cause}).labels
 
+    def _forget_old(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
+        ends = {
+            id: rows[alert.incident_id]["ended_at"] if alert.incident_id in rows else alert.ended_at
+            for id, alert in self._alerts.items()
+            if alert.notice is None  # resolved or refused
+        }
+        all_ends = [*ends.values(), *(row["ended_at"] for row in rows.values())]
+        newest = max((ended for ended in all_ends if ended is not None), default=None)
+        if newest is None or newest - KEPT <= self.ended_until:
+            return
+        self.ended_until, self._is_saved = newest - KEPT, False
+        for alert in self._alerts.values():
+            alert.former = {id: at for id, at in alert.former.items() if at > self.ended_until}
+        for id, ended in ends.items():
+            if ended is not None and ended <= self.ended_until:
+                del self._alerts[id]
+
     # What has happened to a notice
 
     def begin(self, notice: IncidentNotice) -> None:
-        """Record that a notice of `pending` is about to be sent."""
-        if notice.id not in self._alerts:
-            self._alerts[notice.id] = new_alert(notice)
+        """Record that a notice of `pending` is about to be sent. An unconfirmed one is sent as it is."""
+        if self.is_unconfirmed(notice):
+            return
+        alert = self._alerts.get(notice.id)
+        before = self._before[notice.id] = {notice.id: alert and replace(alert)}
+        if alert is None:
+            alert = self._alerts[notice.id] = new_alert(notice)
             if notice.incident["kind"] == MISSED:
                 for missed in self._missed:
+                    before[missed.id] = None
                     self._alerts[missed.id] = new_alert(missed)
-                    self._settle(missed, Arrival.ACCEPTED)
-                self._missed = []
-        alert = self._change(notice.id)
-        if not alert.is_pending:
-            alert.attempts = alert.strikes = 0
-        if alert.arrival is not Arrival.UNKNOWN:
-            alert.arrival, alert.notice = Arrival.UNDER_WAY, notice.as_json()
-            alert.status, alert.episode = notice.status, notice.episode
+                    self._settle(missed, AlertState.RESOLVED)
+        alert.state, alert.notice, alert.episode = AlertState.UNCONFIRMED, notice, notice.episode
+        alert.strikes, self._is_saved = 0, False
 
     def confirm(self, notice: IncidentNotice) -> None:
         """Record that the sink has accepted a notice."""
-        alert = self._settle(notice, Arrival.ACCEPTED)
+        alert = self._settle(notice, AlertState(notice.status))
         if not alert.is_counted:
             alert.is_counted, row = True, notice.incident
             self.totals[str(row["cluster_id"]), str(row["kind"])] += 1
 
-    def fail(self, notice: IncidentNotice, *, may_have_arrived: bool) -> None:
-        """Record that the sink has not accepted a notice, which remains pending."""
-        alert = self._change(notice.id)
-        alert.attempts += 1
-        if may_have_arrived:
-            alert.arrival = Arrival.UNKNOWN
-        elif alert.arrival is Arrival.UNDER_WAY:
-            alert.arrival = Arrival.UNSENT
+    def keep(self, notices: Iterable[IncidentNotice]) -> None:
+        """Record that notices may have arrived."""
+        for notice in notices:
+            self._before.pop(notice.id, None)
 
-    def strike(self, notice: IncidentNotice) -> int:
-        """Count that the sink failed at a notice while it accepted others, and return the number of such rounds."""
-        alert = self._change(notice.id)
-        alert.strikes += 1
-        return alert.strikes
+    def take_back(self, id: str) -> None:
+        """Record that the notice of an alert has not arrived, unless it may have arrived by an earlier attempt."""
+        for alert_id, alert in self._before.pop(id, {}).items():
+            self._is_saved = False
+            if alert is None:
+                del self._alerts[alert_id]
+            else:
+                self._alerts[alert_id] = alert
+
+    def strike(self, notice: IncidentNotice, reason: str) -> None:
+        """Count that the sink failed at an unconfirmed notice while it accepted others."""
+        alert = self._alerts[notice.id]
+        if alert.strikes + 1 >= STRIKES:
+            self.bury(notice, reason)
+        else:
+            alert.strikes, self._is_saved = alert.strikes + 1, False
 
     def bury(self, notice: IncidentNotice, reason: str) -> None:
-        """Make a notice that has failed a dead letter."""
-        alert = self._alerts[notice.id]
-        letter = DeadLetter(_iso(datetime.now(UTC)), notice.id, reason, alert.attempts, notice.as_json())
+        """Make a notice that was begun a dead letter."""
+        attempts = self._alerts[notice.id].strikes + 1
+        now = datetime.now(UTC).isoformat()
+        letter = DeadLetter(now, notice.id, reason, attempts, notice.as_json())
         self.dead_letters = [*self.dead_letters, letter][-DEAD_LETTERS_KEPT:]
         self.dead_letter_count += 1
-        is_there = alert.arrival is Arrival.UNKNOWN or notice.status is NoticeStatus.RESOLVED
-        self._settle(notice, Arrival.ACCEPTED if is_there else Arrival.REFUSED)
+        is_refused = notice.id in self._before and notice.status is NoticeStatus.FIRING
+        self._settle(notice, AlertState.REFUSED if is_refused else AlertState(notice.status))
 
     def end_round(self, *, accepted: int, failed: int) -> None:
         """Record the outcome of a round; a sink is available again once it lacks nothing."""
-        for id, alert in self._alerts.items():
-            if alert.arrival is Arrival.UNDER_WAY:  # the round ended before it was sent
-                self._change(id).arrival = Arrival.UNSENT
+        for id in list(self._before):  # the round ended before they were sent
+            self.take_back(id)
         since = self.unavailable_since
         if not failed and not self._missed:
             since = None
@@ -335,36 +282,19 @@ class Ledger:
         self._is_saved &= since == self.unavailable_since
         self.unavailable_since = since
 
-    def _settle(self, notice: IncidentNotice, arrival: Arrival) -> SentAlert:
-        alert = self._change(notice.id)
-        alert.status, alert.arrival, alert.is_first = notice.status, arrival, False
-        ended = notice.incident["ended_at"]
-        if "withdrawn" in (notice.incident.get("attributes") or {}):
-            ended = None  # the time of the driver, which must not decide what polls of another time are too old
-        alert.ended_at = None if alert.is_firing else alert.first_sign_at if ended is None else _iso(ended)
-        alert.notice = notice.as_json() if alert.is_firing else None
+    def _settle(self, notice: IncidentNotice, state: AlertState) -> SentAlert:
+        alert = self._alerts[notice.id]
+        before = self._before.pop(notice.id, {})
+        if notice.incident["kind"] == MISSED and before:
+            self._missed = []
+        is_firing = state is AlertState.FIRING
+        # The end of a withdrawn incident is the time of the driver, which must not decide what polls of another time
+        # are too old.
+        ended = None if "withdrawn" in (notice.incident.get("attributes") or {}) else notice.incident["ended_at"]
+        alert.state, alert.notice = state, notice if is_firing else None
+        alert.ended_at = None if is_firing else ended or alert.first_sign_at
+        self._is_saved = False
         return alert
-
-    # Changes of gold
-
-    def _forget_old(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
-        ends = {
-            id: rows[alert.incident_id]["ended_at"] if alert.incident_id in rows else _time(alert.ended_at)
-            for id, alert in self._alerts.items()
-            if alert.is_resolved or alert.arrival is Arrival.REFUSED
-        }
-        all_ends = [*ends.values(), *(row["ended_at"] for row in rows.values())]
-        newest = max((ended for ended in all_ends if ended is not None), default=None)
-        if newest is None or newest - KEPT <= self._ended_until:
-            return
-        self._ended_until = newest - KEPT
-        until = _iso(self._ended_until)
-        self._encoded.clear()
-        for alert in self._alerts.values():
-            alert.former = {id: at for id, at in alert.former.items() if at > until}
-        for id, ended in ends.items():
-            if ended is not None and ended <= self._ended_until:
-                del self._alerts[id]
 
     # The file
 
@@ -385,11 +315,12 @@ class Ledger:
             content = stream.read()
         try:
             values = json.loads(content)
-            self._alerts = {id: decode_alert(alert) for id, alert in values["alerts"].items()}
-            self._ended_until = datetime.fromisoformat(values["ended_until"])
+            self._alerts = {id: SentAlert.from_json(alert) for id, alert in values["alerts"].items()}
+            self.ended_until = datetime.fromisoformat(values["ended_until"])
             self.dead_letters = [DeadLetter(**letter) for letter in values["dead_letters"]]
             self.dead_letter_count = values["dead_letter_count"]
-            self.unavailable_since = _time(values.get("unavailable_since"))
+            since = values["unavailable_since"]
+            self.unavailable_since = since and datetime.fromisoformat(since)
             self.totals = Counter({(cluster, kind): count for cluster, kind, count in values["totals"]})
         except (ValueError, LookupError, TypeError, AttributeError) as error:  # not JSON, or not a ledger
             # What the sink has received is unknown: it gets what lasts, and what has ended since the last write.
@@ -401,29 +332,24 @@ class Ledger:
             self.start(files[path].mtime)
         self.is_new = False
 
-    def _encode(self, id: str, alert: SentAlert) -> str:
-        incident_id, encoded = self._encoded.get(id, ("", ""))
-        if not encoded or incident_id != alert.incident_id:
-            encoded = json.dumps(asdict(alert))
-            self._encoded[id] = alert.incident_id, encoded
-        return encoded
-
-    def _write(self) -> None:
+    def save(self) -> None:
+        """Write the ledger if it has changed since the last write."""
+        if self._is_saved:
+            return
         values = {
-            "ended_until": _iso(self._ended_until),
-            "unavailable_since": None if self.unavailable_since is None else _iso(self.unavailable_since),
+            "ended_until": self.ended_until,
+            "unavailable_since": self.unavailable_since,
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
             "dead_letter_count": self.dead_letter_count,
             "totals": [[*labels, count] for labels, count in self.totals.items()],
+            "alerts": {id: alert.as_json() for id, alert in self._alerts.items()},
         }
-        alerts = ", ".join(f"{json.dumps(id)}: {self._encode(id, alert)}" for id, alert in self._alerts.items())
-        content = f'{{"alerts": {{{alerts}}}, {json.dumps(values)[1:]}'.encode()
+        content = json.dumps(values, default=datetime.isoformat).encode()
         if self._location.is_path:
             _replace(Path(self._location.native) / self._path, content)
-            self._is_saved = True
-            return
-        with self._system.open_output_stream(self._path) as stream:  # an object appears as a whole
-            stream.write(content)
+        else:
+            with self._system.open_output_stream(self._path) as stream:  # an object appears as a whole
+                stream.write(content)
         self._is_saved = True
 
 
@@ -435,6 +361,25 @@ def sinks_with_ledgers(out: str) -> list[str]:
     return sorted({info.path.split("/")[1] for info in infos if info.path.count("/") > 1})
 
 
+def _next_notice(alert: SentAlert, row: Mapping[str, Any] | None) -> IncidentNotice | None:
+    """Return the notice that an alert needs, if any, by the row of gold about it."""
+    is_open = row is not None and row["ended_at"] is None
+    if alert.state is AlertState.UNCONFIRMED:
+        return alert.notice
+    if alert.state is AlertState.FIRING and not is_open:
+        return IncidentNotice(NoticeStatus.RESOLVED, row or withdrawn(alert), alert.labels, alert.episode)
+    if alert.state is AlertState.RESOLVED and is_open:
+        assert row is not None
+        return IncidentNotice(NoticeStatus.FIRING, row, alert.labels, alert.episode + 1)
+    return None
+
+
+def _order(notice: IncidentNotice) -> tuple[Any, ...]:
+    """Order notices by time; what gold has withdrawn comes after its successor."""
+    is_withdrawn = "withdrawn" in (notice.incident.get("attributes") or {})
+    return is_withdrawn, notice.incident["first_sign_at"], notice.incident["incident_id"]
+
+
 def _path(folder: str, generation: int) -> str:
     return f"{folder}/ledger-{generation:012}.json" if generation else f"{folder}/ledger.json"
 
@@ -444,15 +389,3 @@ def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content, is_synced=True)
     sync_directory(path.parent)
-
-
-def _first_sign_until(latest: datetime, row: Mapping[str, Any]) -> bool:
-    return bool(row["first_sign_at"] <= latest)
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def _iso(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat()

@@ -28,7 +28,7 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -66,158 +66,124 @@ class LedgerInUse(KwireError, RuntimeError):
         return f"{self.sink}: {self.owner} sends the notices of this sink"
 
 
-class LedgerOwner(Protocol):
-    """The ownership of a ledger."""
-
-    @property
-    def generation(self) -> int:
-        """The number of the owner; 0 on a file system, where a previous owner cannot write any more."""
-
-    @property
-    def is_valid(self) -> bool:
-        """True while this process owns the ledger."""
-
-    def release(self) -> None:
-        """Let another process own the ledger."""
-
-
-class _LockedFolder:
-    """The ownership of a ledger on a file system."""
-
-    generation = 0
-    is_valid = True
-
-    def __init__(self, folder: Path, sink: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock = FolderLock(folder)
-        except FolderInUse as error:
-            raise LedgerInUse(sink, error.owner) from None
-
-    def release(self) -> None:
-        """Let another process own the ledger."""
-        self._lock.release()
-
-
-class OwnershipRequest:
-    """A request to own a ledger, repeated by `acquire` until it succeeds.
+class LedgerOwnership:
+    """The ownership of a ledger, from `acquire` to `release`, or until the lease is lost.
 
     Args:
         out: the folder of the pipeline.
         sink: the name of the sink.
         clock: a monotonic clock in seconds.
+
+    Attributes:
+        generation: the number of the owner; 0 with a lock, where a previous owner cannot write any more.
     """
 
     def __init__(self, out: str, sink: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.generation = 0
         self._location = Location.parse(out).child(FOLDER).child(sink)
         self._sink = sink
         self._clock = clock
-        self._last_beat: tuple[int, bytes] | None = None
-        self._beat_seen_at = clock()
-
-    def acquire(self) -> LedgerOwner:
-        """Own the ledger.
-
-        Raises:
-            LedgerInUse: another process owns it.
-        """
-        if self._location.is_path:
-            with suppress(NoFolderLocks):  # a mount without locks: a lease, as on object stores
-                return _LockedFolder(Path(self._location.native), self._sink)
-        generation, beat = newest_beat(self._location)
-        if (generation, beat) != self._last_beat:
-            self._last_beat, self._beat_seen_at = (generation, beat), self._clock()
-        is_released = generation == 0 or (bool(beat) and bool(json.loads(beat)["released"]))
-        if not is_released and self._clock() - self._beat_seen_at < TAKEOVER:
-            raise LedgerInUse(self._sink, json.loads(beat)["owner"] if beat else "another process")
-        return Lease(self._location, self._sink, generation + 1, self._clock)
-
-
-class Lease:
-    """The ownership of a ledger on an object store or HDFS, kept by a thread until `release`.
-
-    Raises:
-        LedgerInUse: another process was faster.
-    """
-
-    def __init__(self, location: Location, sink: str, generation: int, clock: Callable[[], float]) -> None:
-        self.generation = generation
-        self._location = location
-        self._clock = clock
-        self._id = uuid.uuid4().hex
-        self._owner = f"process {os.getpid()} on {platform.node()}"
-        self._claim(sink)
-        self._is_lost = False
-        self._beats = 0
+        self._lock: FolderLock | None = None
+        self._other_beat: tuple[int, bytes] | None = None
+        self._other_beat_at = 0.0
         self._beat_at = -LEASE
-        self._stopped = threading.Event()
-        self.beat()
-        self._thread = threading.Thread(target=self._keep, name=f"kwire-lease-{sink}", daemon=True)
-        self._thread.start()
-
-    def _claim(self, sink: str) -> None:
-        """Create the generation: only one process can create the first version of a Delta table."""
-        import pyarrow as pa
-
-        table = self._location.child("owners").child(f"{self.generation:012}").native
-        try:
-            DeltaTable.create(table, schema=pa.schema({"owner": pa.string()}), description=self._id)
-        except DeltaError as error:
-            # An object store may lose the answer to a request that succeeded: then this process has the generation.
-            if DeltaTable(table).metadata().description != self._id:
-                raise LedgerInUse(sink, "another process") from error
+        self._beats = 0
+        self._has_ended = threading.Event()
+        self._thread: threading.Thread | None = None
 
     @property
     def is_valid(self) -> bool:
         """True while this process owns the ledger."""
-        return not self._is_lost and self._clock() - self._beat_at < LEASE
+        if self._lock is not None:
+            return True
+        return self._thread is not None and not self._has_ended.is_set() and self._clock() - self._beat_at < LEASE
 
-    def beat(self, *, released: bool = False) -> None:
+    def acquire(self) -> None:
+        """Own the ledger.
+
+        Raises:
+            LedgerInUse: another process owns it, or was faster.
+        """
+        if self._location.is_path:
+            folder = Path(self._location.native)
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock = FolderLock(folder)
+                return
+            except FolderInUse as error:
+                raise LedgerInUse(self._sink, error.owner) from None
+            except NoFolderLocks:
+                pass  # a mount without locks: a lease, as on object stores
+        generation, beat = self._newest_beat()
+        if (generation, beat) != self._other_beat:
+            self._other_beat, self._other_beat_at = (generation, beat), self._clock()
+        is_released = generation == 0 or (bool(beat) and bool(json.loads(beat)["released"]))
+        if not is_released and self._clock() - self._other_beat_at < TAKEOVER:
+            raise LedgerInUse(self._sink, json.loads(beat)["owner"] if beat else "another process")
+        self._claim(generation + 1)
+
+    def release(self) -> None:
+        """Let another process own the ledger."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            is_lost = self._has_ended.is_set()
+            self._has_ended.set()
+            thread.join()
+            if not is_lost:
+                self._beat(released=True)
+
+    def _claim(self, generation: int) -> None:
+        """Create a generation: only one process can create the first version of a Delta table."""
+        import pyarrow as pa
+
+        table, id = self._location.child("owners").child(f"{generation:012}").native, uuid.uuid4().hex
+        try:
+            DeltaTable.create(table, schema=pa.schema({"owner": pa.string()}), description=id)
+        except DeltaError as error:
+            # An object store may lose the answer to a request that succeeded: then this process has the generation.
+            if DeltaTable(table).metadata().description != id:
+                raise LedgerInUse(self._sink, "another process") from error
+        self.generation, self._has_ended = generation, threading.Event()
+        self._beat()
+        self._thread = threading.Thread(target=self._keep, name=f"kwire-lease-{self._sink}", daemon=True)
+        self._thread.start()
+
+    def _beat(self, *, released: bool = False) -> None:
         """Extend the lease, unless there is a newer generation."""
         started = self._clock()
-        if newest_generation(self._location) > self.generation:
-            self._is_lost = True
+        if self._newest_generation() > self.generation:
+            self._has_ended.set()
             return
         self._beats += 1
-        content = json.dumps({"owner": self._owner, "beat": self._beats, "released": released})
+        owner = f"process {os.getpid()} on {platform.node()}"
+        content = json.dumps({"owner": owner, "beat": self._beats, "released": released})
         with self._location.files().open_output_stream(_beat_path(self.generation)) as stream:
             stream.write(content.encode())
         self._beat_at = started
 
     def _keep(self) -> None:
-        while not self._stopped.wait(BEAT) and not self._is_lost:
+        while not self._has_ended.wait(BEAT):
             try:
-                self.beat()
+                self._beat()
             except OSError as error:
                 log.warning("the lease of a sink was not extended, which is tried again: %s", error)
 
-    def release(self) -> None:
-        """Let another process own the ledger."""
-        self._stopped.set()
-        self._thread.join()
-        if not self._is_lost:
-            self.beat(released=True)
-        self._is_lost = True
+    def _newest_generation(self) -> int:
+        """Return the number of the newest owner; 0 without any."""
+        from pyarrow.fs import FileSelector
 
+        infos = self._location.files().get_file_info(FileSelector("owners", allow_not_found=True, recursive=True))
+        return max((int(info.path.split("/")[1]) for info in infos if info.path.count("/") > 1), default=0)
 
-def newest_generation(location: Location) -> int:
-    """Return the number of the newest owner; 0 without any."""
-    from pyarrow.fs import FileSelector
-
-    infos = location.files().get_file_info(FileSelector("owners", allow_not_found=True, recursive=True))
-    return max((int(info.path.split("/")[1]) for info in infos if info.path.count("/") > 1), default=0)
-
-
-def newest_beat(location: Location) -> tuple[int, bytes]:
-    """Return the number of the newest owner, and its beat; no bytes before its first."""
-    from pyarrow.fs import FileType
-
-    generation = newest_generation(location)
-    files = location.files()
-    if files.get_file_info(_beat_path(generation)).type == FileType.NotFound:
+    def _newest_beat(self) -> tuple[int, bytes]:
+        """Return the number of the newest owner, and its beat; no bytes before its first."""
+        generation = self._newest_generation()
+        with suppress(FileNotFoundError), self._location.files().open_input_stream(_beat_path(generation)) as stream:
+            return generation, stream.read()
         return generation, b""
-    with files.open_input_stream(_beat_path(generation)) as stream:
-        return generation, stream.read()
 
 
 def _beat_path(generation: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ import pyarrow as pa
 
 from kwire_pipeline.gold.incidents import TABLE as INCIDENTS
 from kwire_pipeline.sinks import IncidentNotice, IncidentSink, Ledger, SinkFailed
+from kwire_pipeline.sinks.delivery import Round, SinkDelivery
 from kwire_pipeline.sinks.job_metrics import JobMetrics
-from kwire_pipeline.sinks.publisher import Round, SinkDelivery
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import StoreChange
@@ -49,8 +51,10 @@ def incident(first_sign: float, *, kind: str = "broker_killed", ended: float | N
     }
 
 
-def delivery_to(sink: IncidentSink, folder: Path, began_at: datetime = LONG_AGO) -> SinkDelivery:
-    DELIVERIES.append(SinkDelivery(str(folder), sink, began_at))
+def delivery_to(
+    sink: IncidentSink, folder: Path, began_at: datetime = LONG_AGO, clock: Callable[[], float] = time.monotonic
+) -> SinkDelivery:
+    DELIVERIES.append(SinkDelivery(str(folder), sink, began_at, clock=clock))
     return DELIVERIES[-1]
 
 

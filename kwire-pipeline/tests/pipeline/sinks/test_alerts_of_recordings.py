@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from kwire_pipeline.gold.diagnosis import diagnose
 from kwire_pipeline.gold.incidents import TABLE, read_signals, row_of
 from kwire_pipeline.sinks import Ledger, NoticeStatus
-from kwire_pipeline.sinks.publisher import SETTLING, SinkDelivery
+from kwire_pipeline.sinks.delivery import SETTLING, SinkDelivery
 from kwire_pipeline.sinks.subscription import TROUBLE
 from kwire_pipeline.store.commits import PipelineStore
 from tests.pipeline import recorded
@@ -53,6 +54,10 @@ def read(incidents: list[dict[str, Any]], _: Ledger) -> list[dict[str, Any]]:
     return incidents
 
 
+def is_settled(now: datetime, row: Mapping[str, Any]) -> bool:
+    return bool(row["first_sign_at"] <= now - SETTLING)
+
+
 @pytest.mark.parametrize("variant", ["", " every 2 s", " lossy"])
 @pytest.mark.parametrize("name", recorded.NAMES)
 def test_outage_is_one_alert_from_its_first_sign_to_its_end(
@@ -69,7 +74,7 @@ def test_outage_is_one_alert_from_its_first_sign_to_its_end(
     DELIVERIES.append(delivery)
 
     while time < end:
-        delivery.publish(partial(read, incidents_until(signals, time)), time - SETTLING)
+        delivery.publish(partial(read, incidents_until(signals, time)), partial(is_settled, time))
         time += timedelta(seconds=1)
 
     statuses: dict[str, list[str]] = defaultdict(list)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks import ledger as ledger_module
-from kwire_pipeline.sinks.delivery import CHUNK
+from kwire_pipeline.sinks.delivery import CHUNK, FAILURES_IN_A_ROW, Round, SinkDelivery
+from kwire_pipeline.sinks.notice import MISSED
 from kwire_pipeline.sinks.payloads import LONGEST_TEXT, postable_alert
-from kwire_pipeline.sinks.publisher import FIRST_BACKOFF, LONGEST_BACKOFF, Round, RoundPlan, SinkDelivery, plan
-from tests.pipeline.sinks.alerts import LONG_AGO, START, Gold, Recorder, incident
+from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, LONGEST_BACKOFF, RoundPlan, plan
+from tests.pipeline.sinks.alerts import LONG_AGO, START, Gold, Recorder, delivery_to, incident
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def test_flapping_broker_is_one_alert(tmp_path: Path) -> None:
@@ -62,7 +66,7 @@ def test_former_incident_that_lasts_again_is_an_alert_of_its_own(tmp_path: Path)
 
 
 def test_costs_follow_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger is written for chunks of notices, and an alert is encoded again only after a change."""
+    """The ledger is written for chunks of notices."""
     sizes: list[int] = []
     replace = ledger_module._replace
 
@@ -81,6 +85,55 @@ def test_costs_follow_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     delivery.release()
 
 
+def test_failures_of_a_day_cause_no_flood_afterward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notice that may have arrived must be sent again: the sink is tried with few different ones."""
+    monkeypatch.setattr(ledger_module, "BACKLOG_AFTER", timedelta(0))
+    monkeypatch.setattr(ledger_module, "_replace", lambda *_: None)
+    gold = Gold(tmp_path)
+    gold.sink.failures = dict.fromkeys(("group_stalled", MISSED), SinkFailed("sink", "HTTP status 500"))
+    rows: list[dict[str, Any]] = []
+    rounds, per_round = 80, 3
+    for number in range(rounds):
+        for row in rows[-per_round:]:
+            row["ended_at"] = row["first_sign_at"] + timedelta(seconds=1)
+        rows += [incident(number + part / 10, kind="group_stalled") for part in range(per_round)]
+        assert gold.round(*rows).accepted == 0
+    gold.sink.failures = {}
+    while gold.round(*rows).accepted:
+        pass
+
+    firing = [notice for notice in gold.sink.notices if notice.status is NoticeStatus.FIRING]
+    tried = math.isqrt(2 * rounds * FAILURES_IN_A_ROW) + 1
+    assert len(firing) <= per_round + tried
+    assert len(gold.sink.notices) <= per_round + 2 * tried + 2
+    missed = (notice for notice in gold.sink.notices if notice.incident["kind"] == MISSED)
+    counted = sum(int(notice.incident["attributes"]["group_stalled"]) for notice in missed)
+    assert counted + len(firing) == len(rows)
+
+
+def test_batch_that_may_have_arrived_is_sent_again_although_the_round_ends(tmp_path: Path) -> None:
+    """The round ends before its halves are sent: the sink may have all of it."""
+
+    class LosingSink(Recorder):
+        open_alerts, repeat_s, has_faults = 0, 1e9, True
+
+        def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
+            if self.has_faults:
+                raise SinkFailed("sink", "connection lost", retry_after=1.0)
+            self.notices.extend(notices)
+
+    sink = LosingSink()
+    delivery = delivery_to(sink, tmp_path)
+    rows = [incident(number, kind=f"kind_{number}") for number in range(10)]
+    delivery.publish(lambda _: rows)
+    sink.has_faults = False
+
+    for _ in range(2):
+        delivery.publish(lambda _: [])  # gold has withdrawn all of them
+
+    assert sorted(sink.take()) == sorted((status, row["kind"]) for row in rows for status in ("firing", "resolved"))
+
+
 def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
     gold = Gold(tmp_path)
     gold.sink.failures["config_changed"] = SinkFailed("sink", "HTTP status 500")
@@ -89,7 +142,7 @@ def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
     planned = plan(outcome, FIRST_BACKOFF)
 
     assert (outcome.accepted, outcome.failed, outcome.is_available) == (1, 1, True)
-    assert planned == RoundPlan(FIRST_BACKOFF, 0.0, 2 * FIRST_BACKOFF)
+    assert planned == RoundPlan(FIRST_BACKOFF, 0.0, FIRST_BACKOFF)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +153,7 @@ def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
         (Round(0, 1), RoundPlan(8.0, 8.0, 16.0)),
         (Round(0, 1, pause=30.0), RoundPlan(30.0, 30.0, 16.0)),
         (Round(5, 1, pause=1.0, is_available=True), RoundPlan(1.0, 1.0, FIRST_BACKOFF)),
-        (Round(5, 1, repeat_s=3.0, is_available=True), RoundPlan(3.0, 0.0, 16.0)),
+        (Round(5, 1, repeat_s=0.5, is_available=True), RoundPlan(0.5, 0.0, FIRST_BACKOFF)),
     ],
 )
 def test_next_round_is_planned(outcome: Round, planned: RoundPlan) -> None:

@@ -15,8 +15,9 @@ from kwire_pipeline.ingest.ingest_report import IngestReport, ReporterPolls
 from kwire_pipeline.live.live_gold import LiveGold
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, IncidentPublisher, IncidentSink, Ledger
+from kwire_pipeline.sinks.delivery import SETTLING
 from kwire_pipeline.sinks.job_metrics import JobMetrics
-from kwire_pipeline.sinks.publisher import SETTLING, read_incidents
+from kwire_pipeline.sinks.publisher import read_incidents
 from kwire_pipeline.sinks.sink import CallableSink
 from kwire_pipeline.sinks.webhook import WebhookSink
 from kwire_pipeline.store.commits import PipelineStore
@@ -132,7 +133,7 @@ def test_second_job_waits_and_takes_over(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a rolling update: the new job begins before the old one ends."""
-    monkeypatch.setattr("kwire_pipeline.sinks.publisher.STANDBY", 0.05)
+    monkeypatch.setattr("kwire_pipeline.sinks.sink_thread.STANDBY", 0.05)
     pipeline = Pipeline(spark, str(tmp_path))
     set_incidents(PipelineStore(pipeline.out), incident(0))
     old, new = Recorder(), Recorder()

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire_pipeline.sinks import ledger as ledger_module
+from kwire_pipeline.sinks.delivery import SinkDelivery
+from kwire_pipeline.sinks.ledger import STRIKES
 from kwire_pipeline.sinks.notice import OUTAGE_KINDS
-from kwire_pipeline.sinks.publisher import STRIKES, SinkDelivery
 from kwire_pipeline.sinks.webhook import WebhookSink
 from tests.cluster.repetitions import random_times, rounds
 

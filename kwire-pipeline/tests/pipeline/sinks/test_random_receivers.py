@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire_pipeline.sinks.publisher import FIRST_BACKOFF, Round, SinkDelivery, plan
 from kwire_pipeline.sinks.sink import SinkFailed
+from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, plan
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, HttpAnswer
 from tests.cluster.repetitions import random_times, rounds
-from tests.pipeline.sinks.alerts import START, incident
+from tests.pipeline.sinks.alerts import START, delivery_to, incident
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from kwire_pipeline.sinks import Ledger
+    from kwire_pipeline.sinks.delivery import Round
 
 BUILD_S = 10.0
 """Seconds between two builds of gold."""
@@ -148,9 +149,7 @@ class History:
         self.random, self.time = random, Time()
         self.receiver = Receiver(random, self.time)
         self.rows: dict[str, dict[str, Any]] = {}
-        self.delivery = SinkDelivery(
-            str(folder), Sink(self.receiver, self.time), datetime(2020, 1, 1, tzinfo=UTC), clock=self.time.monotonic
-        )
+        self.delivery = delivery_to(Sink(self.receiver, self.time), folder, clock=self.time.monotonic)
         self._backoff = FIRST_BACKOFF
         self._build_at = self.time.seconds
         self._number = 0
@@ -197,9 +196,11 @@ class History:
 
 
 @pytest.mark.parametrize("number", rounds(12))
-def test_open_there_is_open_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_open_there_is_open_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    logging.getLogger("kwire_pipeline.sinks").setLevel(logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, "kwire_pipeline.sinks")
     random = random_times(f"receivers {number}")
     history = History(tmp_path, random)
     receiver = history.receiver
@@ -225,7 +226,6 @@ def test_open_there_is_open_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert history.received() == history.expected()
     rounds_of_repetition = 3 * 3 + 2
     assert receiver.posts - posts <= rounds_of_repetition * (12 + 3 * len(history.open_rows()))
-    history.delivery.release()
 
 
 NO_LIMITS = {
@@ -265,4 +265,3 @@ def test_receiver_with_two_limits_has_all_alerts(
         pass
     for _ in history.wait(1_000):
         assert history.received() == history.expected()
-    history.delivery.release()

@@ -11,8 +11,8 @@ import pytest
 
 from kwire_pipeline.gold.diagnosis import IncidentKind
 from kwire_pipeline.sinks import IncidentFilter, IncidentNotice, NoticeStatus
+from kwire_pipeline.sinks.delivery import SinkDelivery
 from kwire_pipeline.sinks.notice import SEVERITIES, Severity, severity_of
-from kwire_pipeline.sinks.publisher import SinkDelivery
 from kwire_pipeline.sinks.subscription import TROUBLE
 from tests.paths import ROOT
 from tests.pipeline.sinks.alerts import DELIVERIES, LONG_AGO, Recorder, incident
@@ -64,7 +64,7 @@ class Filtered:
         DELIVERIES.append(self._delivery)
 
     def publish(self, *rows: dict[str, Any], settled: datetime | None = None) -> list[tuple[str, str]]:
-        self._delivery.publish(lambda _: rows, settled)
+        self._delivery.publish(lambda _: rows, lambda row: settled is None or row["first_sign_at"] <= settled)
         return self.sink.take()
 
 
