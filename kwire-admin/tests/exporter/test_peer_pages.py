@@ -16,6 +16,8 @@ from tests.exporter.peer_states import fake_cluster, parsed, recorded, states
 from tests.exporter.scraping import monitored, text, view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.testing import FakeCluster
     from kwire_admin.exporter.cluster_view import ClusterView
     from tests.exporter.peer_states import Page
@@ -56,8 +58,13 @@ async def test_pages_are_equal_in_every_state() -> None:
                     }
                     find = partial(differing, ours, names, expected, cluster)
                     with suppress(AssertionError):  # the differences say more
-                        await eventually(lambda find=find: not find())  # type: ignore[misc]
+                        await eventually(partial(is_empty, find))
                     assert not find(), state
+
+
+def is_empty(find: Callable[[], dict[str, tuple[float | None, float | None]]]) -> bool:
+    """Return whether nothing differs."""
+    return not find()
 
 
 def differing(

@@ -63,7 +63,7 @@ class Traffic(NamedTuple):
     size: int = 0
 
     def plus(self, payload: bytes | None) -> Traffic:
-        """Return the traffic with one more frame; None is no frame."""
+        """Return the traffic with one more frame; None adds nothing."""
         return self if payload is None else Traffic(self.frames + 1, self.size + SIZE_BYTES + len(payload))
 
 

@@ -118,7 +118,7 @@ class TopicTable:
         self.metadata = None
 
     def drop_offline(self) -> None:
-        """Drop the offsets of partitions without a leader: nobody confirms them."""
+        """Drop the offsets of partitions without a leader: no broker confirms them."""
         changed = {name for name, record in self.records.items() if record.counts.offline and record.drop_offline()}
         for name in changed:
             self._mark(name, *OFFSETS)
