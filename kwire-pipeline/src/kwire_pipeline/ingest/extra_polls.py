@@ -39,13 +39,16 @@ Reporter: TypeAlias = tuple[str, int, str | None]
 """Cluster, broker, and poller."""
 
 
-def are_extra(late: Iterable[Row], metadata_times: Mapping[Reporter, Sequence[int]], oldest: int) -> bool:
+def are_extra(
+    late: Iterable[Row], metadata_times: Mapping[Reporter, Sequence[int]], oldest: int, *, are_new: bool = False
+) -> bool:
     """Return whether late polls are all too many among the ingested polls of their pollers.
 
     Args:
         late: the polls.
         metadata_times: the sorted times of ingested Metadata polls in microseconds since 1970.
         oldest: the time of the oldest ingested poll.
+        are_new: True if none of the polls is ingested already, so that a poll at the time of another is another one.
     """
     by_reporter: dict[Reporter, list[Row]] = defaultdict(list)
     for row in late:
@@ -53,7 +56,7 @@ def are_extra(late: Iterable[Row], metadata_times: Mapping[Reporter, Sequence[in
             return False
         by_reporter[row.cluster_id, row.broker_id, row.poller_id].append(row)
     return all(
-        _is_extra(run, metadata_times.get(reporter, ()), oldest)
+        _is_extra(run, metadata_times.get(reporter, ()), oldest, are_new=are_new)
         for reporter, rows in by_reporter.items()
         for run in _runs(sorted(rows, key=lambda row: row.polled_at))
     )
@@ -70,7 +73,7 @@ def _runs(rows: Iterable[Row]) -> list[list[Row]]:
     return runs
 
 
-def _is_extra(run: Sequence[Row], times: Sequence[int], oldest: int) -> bool:
+def _is_extra(run: Sequence[Row], times: Sequence[int], oldest: int, *, are_new: bool) -> bool:
     """Return whether the polls of a run are too many among the times of regular polls."""
     polls = [microseconds(row.polled_at) for row in run if row.api_key == METADATA]
     if not polls or len(run) > FEW or polls[-1] - polls[0] > MOMENT:
@@ -86,5 +89,5 @@ def _is_extra(run: Sequence[Row], times: Sequence[int], oldest: int) -> bool:
         return False
     if is_first:
         return after[0] - polls[-1] > max(ALONE, ALONE_INTERVALS * usual)
-    # A poll with the time of another one is the same poll once more.
-    return not set(polls) & set(between)
+    # A poll with the time of another one may be the same poll once more.
+    return are_new or not set(polls) & set(between)

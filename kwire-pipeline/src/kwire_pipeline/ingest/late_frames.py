@@ -100,11 +100,14 @@ class LateFrames:
 
     def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
-        if self._are_in_bronze(late):
-            report.repeated = sum(file.rows for file in late)
+        rows = sum(file.rows for file in late)
+        new = self._not_in_bronze(late)
+        if new is not None and not new:
+            report.repeated = rows
             return
-        if self._are_extra(late):
-            self._set_aside(late, change, report)
+        if new is not None and self._are_extra(new):
+            report.repeated = rows - len(new)
+            self._set_aside(new, change, report)
             return
         with self._engine.queries(in_process=self._engine.ingests_in_process(self._rows_to_read(late))):
             self._reopen(late, change, report)
@@ -175,8 +178,8 @@ class LateFrames:
             topics[cluster_id].append(topic)
         return dict(topics) if len(gone) <= REPLACED_TOPICS else None
 
-    def _are_in_bronze(self, late: list[DataFile]) -> bool:
-        """Return whether bronze has all these frames, compared in the driver; False if there are too many to compare.
+    def _not_in_bronze(self, late: list[DataFile]) -> list[Row] | None:
+        """Return the frames that bronze does not have, compared in the driver; None if there are too many to compare.
 
         Whoever ingests a file twice pays for reading it and its time in bronze, not for the days that it belongs to.
         """
@@ -188,24 +191,27 @@ class LateFrames:
             if (file.first is None or file.first <= last) and (file.last is None or file.last >= first)
         ]
         if sum(file.size for file in (*late, *bronze)) > COMPARED_BYTES:
-            return False
+            return None
         stored: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
         for row in self._rows("bronze", bronze):
             stored[row.cluster_id, row.broker_id, row.polled_at].append(row)
-        return all(
-            any(is_same_poll(row, other) for other in stored[row.cluster_id, row.broker_id, row.polled_at])
+        return [
+            row
             for row in self._rows(LATE, late)
-        )
+            if not any(is_same_poll(row, other) for other in stored[row.cluster_id, row.broker_id, row.polled_at])
+        ]
 
-    def _are_extra(self, late: list[DataFile]) -> bool:
+    def _are_extra(self, late: list[Row]) -> bool:
         """Return whether a few late polls have the times of a wrong clock, by the ingested polls around them."""
-        if sum(file.rows for file in late) > EXTRA_POLLS:
+        if len(late) > EXTRA_POLLS:
             return False
-        first = min(file.first for file in late if file.first is not None)
-        last = max(file.last for file in late if file.last is not None)
+        polled_at = [microseconds(row.polled_at) for row in late]
+        first, last = min(polled_at), max(polled_at)
         oldest_poll = min((file.first or 0 for file in self._snapshot.files(POLLS_TABLE)), default=0)
         times = self._metadata_times(first - WINDOW, max(last, oldest_poll if first < oldest_poll else 0) + WINDOW)
-        return times is not None and are_extra(self._rows(LATE, late), times, oldest_poll)
+        # Polls of a capture are not in the table bronze.
+        are_new = not self._record.progress.captures
+        return times is not None and are_extra(late, times, oldest_poll, are_new=are_new)
 
     def _metadata_times(self, first: int, last: int) -> dict[Reporter, list[int]] | None:
         """Return the times of ingested Metadata polls of each poller in a span; None if it has too many files."""
@@ -229,9 +235,9 @@ class LateFrames:
                 times[cluster_id, broker_id, poller_id].append(microseconds(at))
         return {reporter: sorted(found) for reporter, found in times.items()}
 
-    def _set_aside(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
+    def _set_aside(self, late: list[Row], change: StoreChange, report: IngestReport) -> None:
         """Keep late polls aside, and let `change` and `report` describe the whole ingest."""
-        entries = self._task(self._record.progress.reporters | change.reporters, {}).set_aside(self._rows(LATE, late))
+        entries = self._task(self._record.progress.reporters | change.reporters, {}).set_aside(late)
         final = to_change(self._record, [*self._entries, *entries])
         change.reporters, change.added = final.reporters, final.added
         change.rows = report.rows = row_counts([*self._entries, *entries])

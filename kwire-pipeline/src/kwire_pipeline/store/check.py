@@ -19,7 +19,8 @@ from deltalake.exceptions import DeltaError
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.errors import DamagedStore, UnreadableLog
+from kwire_pipeline.store.errors import DamagedStore, UnusableTable, UnwritableTable
+from kwire_pipeline.store.obstacles import Obstacle, obstacles, restore_before
 from kwire_pipeline.store.record import (
     DESIRED_CONFIGS,
     INGESTS,
@@ -90,7 +91,7 @@ class TableCheck:
         pin: the table as the commit left it.
         rows: number of rows that can be read now.
         findings: its faults; none if it is whole.
-        obstacles: reasons for which kwire cannot write to it, or cannot read its log.
+        obstacles: reasons for which kwire cannot write to it, or cannot read it.
         target: the files that a repair leaves.
         table: the table at its newest version; None if it does not exist.
         changes: True if a repair changes the table.
@@ -100,7 +101,7 @@ class TableCheck:
     pin: Pin
     rows: int = 0
     findings: list[Finding] = field(default_factory=list)
-    obstacles: list[str] = field(default_factory=list)
+    obstacles: list[Obstacle] = field(default_factory=list)
     target: list[DataFile] = field(default_factory=list)
     table: DeltaTable | None = None
     changes: bool = False
@@ -129,7 +130,7 @@ def check(store: PipelineStore) -> list[Finding]:
     for checked in check_tables(store, newest):
         findings += checked.findings
         known = {finding.text for finding in checked.findings}
-        findings += [Finding(checked.name, text) for text in checked.obstacles if text not in known]
+        findings += [Finding(checked.name, text) for text in map(str, checked.obstacles) if text not in known]
     states = {path for path, _ in store.list_files(STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
@@ -157,8 +158,8 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     if newest.number == 0:
         raise CannotRepair(store.out)
     checks = check_tables(store, newest)
-    _check_obstacles(store, checks)
-    steps = _lost_tables(store, checks, execute=execute)
+    undone = _undo(store, newest, checks, execute=execute)
+    steps = [*undone, *_lost_tables(store, checks, execute=execute)]
     change = StoreChange("repair", newest.number)
     # 1. The difference between each table and its target.
     derived = {check.name for check in checks if _is_derived(check.name)}
@@ -209,21 +210,53 @@ def _drops_gold(checks: Sequence[TableCheck]) -> bool:
     return any(_is_derived(check.name) and (check.table is None or _loses_rows(check)) for check in checks)
 
 
-def _check_obstacles(store: PipelineStore, checks: Sequence[TableCheck]) -> None:
-    """Check that nothing prevents commits to the tables.
+def _undo(store: PipelineStore, newest: CommitRecord, checks: list[TableCheck], *, execute: bool) -> list[Finding]:
+    """Restore the versions of tables before other programs deleted rows by vectors, or changed columns.
+
+    `checks` are then those of these versions.
 
     Raises:
-        CannotRepair: a property or a feature of a table does, or its log cannot be read.
+        CannotRepair: something else prevents commits to a table, or such a version is gone.
     """
-    obstacles = {checked.name: checked.obstacles for checked in checks}
-    try:
-        obstacles[INGESTS] = delta_table.obstacles(store.open_table(INGESTS))
-    except DamagedStore:
-        pass  # it is created again
-    except UnreadableLog as error:
-        obstacles[INGESTS] = [error.reason]
-    if reasons := [f"{name}: {reason}" for name, texts in obstacles.items() for reason in texts]:
+    known = {checked.name: checked.obstacles for checked in checks} | {INGESTS: _obstacles_of_ingests(store)}
+    restored = {
+        name: min((found.since for found in reasons if found.since is not None), default=None)
+        for name, reasons in known.items()
+        if reasons
+    }
+    reasons = [
+        f"{name}: {reason}"
+        for name, first in restored.items()
+        for reason in known[name]
+        if first is None or not first.version or not reason.is_undone
+    ]
+    if reasons:
         raise CannotRepair(store.out, "; ".join(reasons))
+    steps = []
+    for name, first in restored.items():
+        assert first is not None
+        steps.append(Finding(name, f"returns to version {first.version - 1}, before {first}"))
+        if execute:
+            try:
+                restore_before(store.location.child(name).native, store.open_table(name), first)
+            except UnwritableTable as error:
+                raise CannotRepair(store.out, f"{name}: {error.reason}") from None
+    for position, checked in enumerate(checks):
+        if first := restored.get(checked.name):
+            version = None if execute else first.version - 1
+            checks[position] = _check_table(store, newest, checked.name, checked.pin, version)
+    return steps
+
+
+def _obstacles_of_ingests(store: PipelineStore) -> list[Obstacle]:
+    try:
+        ingests = store.open_table(INGESTS)
+        delta_table.files_of(ingests)  # raises UnusableTable
+        return obstacles(ingests)
+    except DamagedStore:
+        return []  # it is created again
+    except UnusableTable as error:
+        return [Obstacle("log", error.reason, "")]
 
 
 def _lost_ingests(store: PipelineStore, steps: list[Finding], numbers: list[int], *, execute: bool) -> list[DataFile]:
@@ -248,7 +281,7 @@ def _newest(store: PipelineStore) -> CommitRecord:
     If no row of `ingests` can be read, a record that all of its tables have was decided.
     """
     rows: list[Row] = []
-    with suppress(UnreadableLog):
+    with suppress(UnusableTable):
         rows = store.readable_rows()
     for row in rows:
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -259,12 +292,13 @@ def _newest(store: PipelineStore) -> CommitRecord:
 def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Finding]:
     try:
         ingests = store.open_table(INGESTS)
+        faulty = _faulty_files(store, INGESTS, ingests)
     except DamagedStore:
         return [Finding(INGESTS, "does not exist")]
-    except UnreadableLog as error:
+    except UnusableTable as error:
         return [Finding(INGESTS, error.reason)]
-    findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
-    findings += [Finding(INGESTS, text) for text in delta_table.obstacles(ingests)]
+    findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in faulty]
+    findings += [Finding(INGESTS, str(reason)) for reason in _obstacles_of_ingests(store)]
     removed = store.removed_rows()
     author = blame(store.location, INGESTS, ingests)
     findings += [Finding(INGESTS, f"lacks the row of commit {row['number']}{author}") for row in removed]
@@ -277,18 +311,24 @@ def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Findi
     return findings
 
 
-def _check_table(store: PipelineStore, record: CommitRecord, name: str, pin: Pin) -> TableCheck:
+def _check_table(
+    store: PipelineStore, record: CommitRecord, name: str, pin: Pin, version: int | None = None
+) -> TableCheck:
+    """Return the state of a table at a version [default: the newest]."""
     checked = TableCheck(name, pin)
+    location = store.location.child(name)
     try:
         checked.table = store.open_table(name)
+        if version is not None:
+            checked.table = delta_table.open_table(location.native, version) or checked.table
         number = number_of(checked.table)
         if number > record.number:
             text = f"has commit {number}, and the last one that can be read is {record.number}"
             checked.findings.append(Finding(name, text))
-        checked.obstacles = delta_table.obstacles(checked.table)
+        checked.obstacles = obstacles(checked.table, delta_table.open_table(location.native, pin.version))
         _find_target(store, record, checked)
-    except UnreadableLog as error:
-        checked.obstacles = [error.reason]
+    except UnusableTable as error:
+        checked.obstacles = [Obstacle("log", error.reason, "")]
         checked.findings.append(Finding(name, error.reason, pin.rows or 0))
     except (KwireError, DeltaError, OSError, ValueError) as error:
         text = str(error).removeprefix(f"{store.out}: ").partition(": run `kwire")[0].removeprefix(f"{name} ")
@@ -315,7 +355,8 @@ def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck
             candidates = _candidates(store, checked)
         else:
             if pinned.ignored is not None:
-                text = f"{pinned.ignored} changed rows after commit {pin.number}"
+                changed = "rows" if pinned.ignored.changes_rows else "columns"
+                text = f"{pinned.ignored} changed {changed} after commit {pin.number}"
                 rows = abs(sum(file.rows for file in delta_table.files_of(table)) - (pin.rows or 0))
                 checked.findings.append(Finding(name, text, rows if pin.rows is not None else 0))
                 checked.changes = True
@@ -348,6 +389,8 @@ def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile
 
 def _reason(store: PipelineStore, name: str, error: KwireError) -> str:
     """Return the text of an error about a table, without the store and the advice to run this check."""
+    if isinstance(error, UnusableTable):
+        return error.reason
     return str(error).removeprefix(f"{store.out}: ").removeprefix(f"{name} ").partition(": run `kwire")[0]
 
 

@@ -39,10 +39,11 @@ from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.delta_table import IncompatibleTable
 from kwire_pipeline.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
 from kwire_pipeline.store.ingests import Ingests, pins_of
+from kwire_pipeline.store.obstacles import check_writable
 from kwire_pipeline.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number
 from kwire_pipeline.store.snapshot import Snapshot
 from kwire_pipeline.store.table_log import APPLICATION
-from kwire_pipeline.store.table_version import number_of, pinned_table, rows_of
+from kwire_pipeline.store.table_version import PinnedTable, number_of, pinned_table, rows_of
 from kwire_pipeline.tables import DATE
 
 if TYPE_CHECKING:
@@ -326,7 +327,7 @@ class PipelineStore:
         tables = self._opened(change, {})
         for name, table in tables.items():
             removes = bool(change.removed.get(name))
-            delta_table.check_writable(self.location.child(name).native, table, removes=removes)
+            check_writable(self.location.child(name).native, table, removes=removes)
         bases = {name: table.version() for name, table in tables.items()}
         record = self._decide(self._ingests(), newest, change, tables, bases, lost, recovered)
         if record is None:
@@ -351,13 +352,12 @@ class PipelineStore:
             DamagedStore: another program has removed rows.
             UnwritableTable: another program has set what prevents a commit.
         """
-        uri = self.location.child(name).native
         removed = {file.path for file in change.removed.get(name, ())}
-        delta_table.check_writable(uri, table, removes=bool(removed) and change.data)
         pin = newest.progress.pins.get(name)
+        pinned = PinnedTable(table, table) if pin is None else pinned_table(self.location, name, pin, table)
+        check_writable(self.location.child(name).native, table, pinned.table, removes=bool(removed) and change.data)
         if pin is None:
             return table.version()
-        pinned = pinned_table(self.location, name, pin, table)
         is_unchanged = change.base == newest.number and table.version() == pin.version
         if removed and not is_unchanged and not removed <= {file.path for file in delta_table.files_of(pinned.table)}:
             raise ConcurrentCommit
@@ -374,7 +374,7 @@ class PipelineStore:
         recovered: Sequence[Row] = (),
     ) -> CommitRecord | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
-        delta_table.check_writable(self.location.child(INGESTS).native, ingests.table, removes=bool(lost))
+        check_writable(self.location.child(INGESTS).native, ingests.table, removes=bool(lost))
         number = newest.number + 1
         versions = {name: opened[name].version() + 1 for name in change.tables}
         before = self._with_new_tables(newest.progress, opened)

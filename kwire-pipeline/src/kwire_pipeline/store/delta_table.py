@@ -26,13 +26,13 @@ from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
 from kwire.storage.preconditions import require_links
-from kwire_pipeline.store.errors import UnreadableLog, UnwritableTable
+from kwire_pipeline.store.errors import UnreadableLog, UnusableTable, UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
-from kwire_pipeline.store.table_log import APPLICATION, TableLog
+from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
 
@@ -43,25 +43,13 @@ _TIMESTAMP = PrimitiveType("timestamp")
 _OWN_FILE = re.compile(r"([0-9a-f]{32}-)?[0-9a-f]{32}\.parquet")
 """Names of files that kwire writes, whose statistics have the exact times."""
 
+_ABSOLUTE_PATH = re.compile(r"/|[a-z][a-z0-9]*:/")
+
+SEARCHED_ENTRIES = 1_000
+"""Maximum number of commits of a log that are searched for the cause of a fault. Chosen, not measured."""
+
 STATISTICS_PRECISION = 999
 """Microseconds by which a time may exceed the bound of its file: Delta's writer in Spark cuts it to milliseconds."""
-
-_WRITABLE_FEATURES = frozenset(
-    {
-        "appendOnly",
-        "changeDataFeed",
-        "checkConstraints",
-        "columnMapping",
-        "deletionVectors",
-        "generatedColumns",
-        "invariants",
-        "timestampNtz",
-        "v2Checkpoint",
-        "variantType",
-        "variantType-preview",
-    }
-)
-"""Features of Delta tables to which deltalake 1.6 commits files."""
 
 _REMEDIES = {
     "_last_checkpoint hint": "delete _delta_log/_last_checkpoint",
@@ -111,8 +99,15 @@ def create(uri: str, layout: Layout) -> None:
             )
         table = open_table(uri)
     while missing := _missing_columns(uri, table, layout):
-        with suppress(CommitFailedError):
+        try:
             table.alter.add_columns(missing)
+        except CommitFailedError:
+            pass
+        except DeltaError as error:  # of a table with column mapping
+            names = ", ".join(field.name for field in missing)
+            entry = cause(table, lambda state: bool(_missing_columns(uri, state, layout)))
+            since = "" if entry is None else f" since {entry}"
+            raise UnwritableTable(uri, f"lacks the columns {names}{since}, which cannot be added: {error}") from None
         table = DeltaTable(uri)
 
 
@@ -121,15 +116,33 @@ def _missing_columns(uri: str, table: DeltaTable, layout: Layout) -> list[Field]
 
     Raises:
         IncompatibleTable: a column has another type, or the partition columns differ.
+        UnwritableTable: the same, because of another program.
     """
-    stored, expected = table.schema(), Schema.from_arrow(layout.schema)
+    if reason := _incompatibility(table, layout):
+        if entry := cause(table, lambda state: bool(_incompatibility(state, layout))):
+            raise UnwritableTable(uri, f"{reason} since {entry}: run `kwire pipeline repair`")
+        raise IncompatibleTable(uri, reason)
+    stored = {field.name for field in table.schema().fields}
+    return [field for field in Schema.from_arrow(layout.schema).fields if field.name not in stored]
+
+
+def _incompatibility(table: DeltaTable, layout: Layout) -> str:
+    """Return the difference of a table to a layout that no new column makes up for; empty without any."""
     if list(layout.partition_by) != list(table.metadata().partition_columns):
-        raise IncompatibleTable(uri, f"expected partition columns {', '.join(layout.partition_by)}")
-    types = {field.name: field.type for field in stored.fields}
-    for field in expected.fields:
-        if field.name in types and types[field.name] != field.type:
-            raise IncompatibleTable(uri, f"column {field.name} is {types[field.name]}, expected {field.type}")
-    return [field for field in expected.fields if field.name not in types]
+        return f"expected partition columns {', '.join(layout.partition_by)}"
+    types = {field.name: field for field in table.schema().fields}
+    for field in Schema.from_arrow(layout.schema).fields:
+        if field.name in types and not has_same_type(types[field.name], field):
+            return f"column {field.name} is {types[field.name].type}, expected {field.type}"
+    return ""
+
+
+def has_same_type(field: Field, other: Field) -> bool:
+    """Return whether two columns have the same type. Column mapping gives the fields of structures other metadata."""
+    import pyarrow as pa
+
+    one, two = (pa.field(each.to_arrow()).type for each in (field, other))
+    return bool(one.equals(two))
 
 
 @plain_errors()
@@ -170,7 +183,11 @@ def _reason(text: str) -> str:
 
 @plain_errors()
 def files_of(table: DeltaTable) -> list[DataFile]:
-    """Return the files of a table, oldest path first. Files without statistics are read."""
+    """Return the files of a table, oldest path first. Files without statistics are read.
+
+    Raises:
+        UnusableTable: they are files of another table.
+    """
     import pyarrow as pa
 
     actions = pa.table(table.get_add_actions(flatten=True))
@@ -184,6 +201,8 @@ def files_of(table: DeltaTable) -> list[DataFile]:
     null_counts = actions[nulls].to_pylist() if nulls in actions.column_names else [None] * actions.num_rows
     files = []
     for first, last, null_count, path, rows, size, *values in zip(*times, null_counts, *columns, strict=True):
+        if _ABSOLUTE_PATH.match(path):
+            raise UnusableTable(*_foreign_files(table, path))
         texts = dict(zip(partition, map(_text, values), strict=True))
         file = DataFile(path, texts, rows or 0, size, first, last)
         if rows is None or (time is not None and last is None and null_count is None and rows):
@@ -192,6 +211,29 @@ def files_of(table: DeltaTable) -> list[DataFile]:
             file = replace(file, last=last + STATISTICS_PRECISION)
         files.append(file)
     return sorted(files, key=lambda file: file.path)
+
+
+def cause(table: DeltaTable, has_fault: Callable[[DeltaTable], bool]) -> LogEntry | None:
+    """Return the commit of another program since which a table has a fault; None if the log does not say it."""
+    location = _location(table)
+    for entry in TableLog.of(location, table).newest_entries(table.version(), SEARCHED_ENTRIES):
+        if entry.changes_table and not entry.number and entry.version:
+            before = open_table(location.native, entry.version - 1)
+            if before is not None and not has_fault(before):
+                return entry
+    return None
+
+
+def _location(table: DeltaTable) -> Location:
+    return Location.parse(str(table.table_uri).rstrip("/"), any_name=True)
+
+
+def _foreign_files(table: DeltaTable, path: str) -> tuple[str, str]:
+    """Return the URI of a table, and the reason for which its files, such as `path`, cannot be used."""
+    location = _location(table)
+    entries = TableLog.of(location, table).newest_entries(table.version(), SEARCHED_ENTRIES)
+    since = next((f" since {entry}" for entry in entries if path in entry.added), "")
+    return location.native, f"its files are those of another table{since}, such as {path}: copy them into this table"
 
 
 def is_own_file(path: str) -> bool:
@@ -219,7 +261,7 @@ def _measured(table: DeltaTable, file: DataFile, time: str | None) -> DataFile:
     import pyarrow.parquet as pq
 
     try:
-        with Location.parse(table.table_uri.rstrip("/"), any_name=True).files().open_input_file(file.path) as stream:
+        with _location(table).files().open_input_file(file.path) as stream:
             parquet = pq.ParquetFile(stream)
             rows, first, last = parquet.metadata.num_rows, None, None
             if time is not None and time in parquet.schema_arrow.names:
@@ -321,56 +363,6 @@ def _changed_files(
         [*(file for file in added if file.path not in current), *again],
         [file for path, file in current.items() if path not in kept],
     )
-
-
-def check_writable(uri: str, table: DeltaTable, *, removes: bool) -> None:
-    """Check that kwire can commit to a table, before anything is decided.
-
-    Raises:
-        UnwritableTable: a property or a feature of the table prevents it.
-    """
-    if reasons := obstacles(table, removes=removes):
-        raise UnwritableTable(uri, "; ".join(reasons))
-
-
-def obstacles(table: DeltaTable, *, removes: bool = True) -> list[str]:
-    """Return the reasons for which kwire cannot commit to a table, each with its remedy.
-
-    Args:
-        table: the table.
-        removes: True for commits that remove files, as those of gold, `optimize`, and `expire` do.
-    """
-    import pyarrow as pa
-
-    configuration = table.metadata().configuration
-    reasons = []
-    if removes and configuration.get("delta.appendOnly", "").lower() == "true":
-        reasons.append("the property delta.appendOnly is set, and kwire replaces files: unset it")
-    if "delta.setTransactionRetentionDuration" in configuration:
-        reasons.append(
-            "the property delta.setTransactionRetentionDuration is set, and kwire finds its commits by their"
-            " transactions: unset it"
-        )
-    protocol = table.protocol()
-    if features := sorted(set(protocol.writer_features or ()) - _WRITABLE_FEATURES):
-        reasons.append(f"deltalake does not write tables with {', '.join(features)}: drop these features")
-    if "deletionVectors" in (protocol.reader_features or ()) and pa.table(table.deletion_vectors()).num_rows:
-        reasons.append("rows are deleted by deletion vectors: restore the version before, or purge them")
-    return reasons + renamed_columns(table)
-
-
-def renamed_columns(table: DeltaTable) -> list[str]:
-    """Return a text for each column that another program has renamed.
-
-    Only column mapping can rename a column. It has the names of columns in files: existing columns keep theirs, and
-    the names of later ones are `col-` with a random id.
-    """
-    names = ((field.metadata.get("delta.columnMapping.physicalName"), field.name) for field in table.schema().fields)
-    return [
-        f"column {stored} was renamed {name}: rename it back"
-        for stored, name in names
-        if stored not in {None, name} and not str(stored).startswith("col-")
-    ]
 
 
 @plain_errors()

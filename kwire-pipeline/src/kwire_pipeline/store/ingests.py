@@ -14,6 +14,7 @@ from kwire_pipeline.base_tables import COMMITS
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.errors import DamagedStore
 from kwire_pipeline.store.file_statistics import data_file
+from kwire_pipeline.store.obstacles import is_append_only
 from kwire_pipeline.store.record import INGESTS, Pin
 from kwire_pipeline.store.table_log import TableLog
 from kwire_pipeline.store.table_version import blame, number_of
@@ -111,8 +112,7 @@ class Ingests:
         written = pa.Table.from_pylist(rows, schema=SCHEMA)
         present = [file for file in delta_table.files_of(self.table) if file not in lost]
         merged = [file for file in present if file.rows < MERGED_INGESTS**2]
-        is_append_only = bool(delta_table.obstacles(self.table)) and not lost
-        if len(merged) < MERGED_INGESTS or is_append_only:
+        if len(merged) < MERGED_INGESTS or (is_append_only(self.table) and not lost):
             merged = []
         else:
             written = pa.concat_tables([*(self._read(file.path) for file in merged), written])

@@ -34,6 +34,7 @@ class LogEntry(NamedTuple):
         version: the Delta version that it made.
         number: the number of kwire's commit; 0 for a commit of another program.
         changes_rows: True unless all of its files have `dataChange` false.
+        changes_table: True if it changes columns, properties, or features, or adds deletion vectors.
         operation: such as OPTIMIZE or DELETE; empty if the log does not say it.
         author: the program, and the user where the log names one.
         at: its time.
@@ -43,6 +44,7 @@ class LogEntry(NamedTuple):
     version: int
     number: int
     changes_rows: bool
+    changes_table: bool
     operation: str
     author: str
     at: datetime | None
@@ -55,7 +57,7 @@ class LogEntry(NamedTuple):
 
 def _parse_entry(version: int, text: bytes) -> LogEntry:
     info: dict[str, Any] = {}
-    number, changes_rows = 0, False
+    number, changes_rows, changes_table = 0, False, False
     added: list[str] = []
     for line in text.splitlines():
         action: dict[str, dict[str, Any]] = {}
@@ -66,9 +68,12 @@ def _parse_entry(version: int, text: bytes) -> LogEntry:
             number = action["txn"]["version"]
         for kind in ("add", "remove"):
             changes_rows |= kind in action and action[kind].get("dataChange", True)
+        changes_table |= "metaData" in action or "protocol" in action
         if "add" in action:
             added.append(action["add"]["path"])
-    return LogEntry(version, number, changes_rows, info.get("operation", ""), _author(info), _time(info), tuple(added))
+            changes_table |= bool(action["add"].get("deletionVector"))
+    operation = info.get("operation", "")
+    return LogEntry(version, number, changes_rows, changes_table, operation, _author(info), _time(info), tuple(added))
 
 
 class TableLog(NamedTuple):

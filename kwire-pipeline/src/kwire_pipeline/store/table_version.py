@@ -7,6 +7,7 @@ number of rows. Other programs add versions, so the pinned version is only where
 |---|---|
 | no other commit, or only commits that keep all rows (compaction, vacuum, properties) | the newest of them |
 | another program changed rows (DELETE, UPDATE, RESTORE, overwrite) | the one before, with a warning |
+| another program renamed, dropped, or replaced columns | the one before, with a warning (`obstacles`) |
 | the same, and vacuum deleted the files of the version before | the newest, if it has the same number of rows |
 | the log does not say (cleaned up) | the same |
 
@@ -20,8 +21,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.readable import counted
-from kwire_pipeline.store.delta_table import files_of, open_table, renamed_columns
+from kwire_pipeline.store.delta_table import files_of, open_table
 from kwire_pipeline.store.errors import CommitGone, DamagedStore
+from kwire_pipeline.store.obstacles import changed_columns, has_mapping
 from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog
 
 if TYPE_CHECKING:
@@ -87,12 +89,31 @@ def pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable | Non
     head = head or open_table(location.child(name).native)
     if head is None:
         raise DamagedStore(location.given, f"the table {name} does not exist")
-    if renamed := renamed_columns(head):
-        raise DamagedStore(location.given, f"{name}: {'; '.join(renamed)}")
-    number = number_of(head)
-    if number == pin.number and head.version() == pin.version:
+    if number_of(head) == pin.number and head.version() == pin.version:
         return PinnedTable(head, head)
-    files = location.files()
+    pinned = _pinned_table(location, name, pin, head)
+    if pinned.note or has_mapping(pinned.table):
+        return _with_same_columns(location, name, pin, pinned)
+    return pinned
+
+
+def _with_same_columns(location: Location, name: str, pin: Pin, pinned: PinnedTable) -> PinnedTable:
+    """Return the version before another program renamed, dropped, or replaced columns."""
+    child = location.child(name)
+    changed = changed_columns(pinned.table, open_table(child.native, pin.version))
+    if not changed:
+        return pinned
+    first = min((fault.since for fault in changed if fault.since is not None), default=None)
+    table = None if first is None else open_table(child.native, first.version - 1)
+    if first is None or table is None or _missing_files(location.files(), name, table):
+        raise DamagedStore(location.given, f"{name}: {'; '.join(map(str, changed))}")
+    _warn(f"{location.given}: {name}: ignoring {first}, which changed columns")
+    return PinnedTable(table, pinned.head, first)
+
+
+def _pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable) -> PinnedTable:
+    """Return the version of a table that has the rows of a commit."""
+    number, files = number_of(head), location.files()
     if number < pin.number:
         if pin.rows is not None and rows_of(head) == pin.rows:
             return PinnedTable(head, head, note=f"its log does not name commit {pin.number}")

@@ -90,6 +90,19 @@ def test_poll_of_a_wrong_clock_reopens_no_day_and_stays_aside(tmp_path: Path) ->
     assert (again.late, again.outside, again.rows) == (0, [], {})
 
 
+def test_poll_with_the_time_of_another_one_stays_aside(tmp_path: Path) -> None:
+    """A repeated poll beside it changes nothing."""
+    pipeline = Pipeline(no_spark, str(tmp_path))
+    before = polls(0, HOUR)
+    ingest(pipeline, before)
+    wrong = response(HOUR, topic("b"), broker=BROKERS[0])._replace(polled_at=before[-40].polled_at)
+
+    new = polls(HOUR, HOUR + 60)
+    report = pipeline.ingest(pa.Table.from_batches([to_batch([before[-30], wrong, *new])]))
+
+    assert (report.late, report.repeated, len(report.outside)) == (0, 1, 1)
+
+
 def test_poll_that_fills_a_gap_is_ingested(tmp_path: Path) -> None:
     pipeline = Pipeline(no_spark, str(tmp_path))
     *before, late = polls(0, HOUR)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, TableFeatures
+from deltalake import DeltaTable, TableFeatures, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from kwire.cli.program import run
+from kwire.errors import KwireError
 from kwire_pipeline.sql_views import write_duckdb
 from kwire_pipeline.store import check as store_check
+from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.check import CannotRepair
 from kwire_pipeline.store.commits import PipelineStore
-from kwire_pipeline.store.errors import DamagedStore, UnreadableLog, UnwritableTable
+from kwire_pipeline.store.delta_table import IncompatibleTable
+from kwire_pipeline.store.errors import UnreadableLog, UnwritableTable
 from kwire_pipeline.store.record import INGESTS
+from kwire_pipeline.tables import Layout
 from tests.pipeline.store.other_writers import KEEPS_ROWS, NAMES
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere
 
@@ -25,8 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 TABLE = TABLES[0]
+FEW_UNDONE = ("deletion vectors", "dropped", "replaced")
 FEW_KEEP_ROWS = ("DuckDB", "INT96", "nanoseconds", "int64")
 IDS = ("few", "all")
+
+COMMIT_INFO = {"engineInfo": "another program", "timestamp": 1_795_000_000_000}
 
 VECTOR = {
     "storageType": "i",
@@ -53,8 +64,11 @@ def delete_by_vector(table: str) -> None:
     actions = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
     [*_, added] = [action["add"] for action in actions if "add" in action]
     removed = {"path": added["path"], "dataChange": True, "deletionTimestamp": added["modificationTime"]}
-    commit_info = {"operation": "DELETE", "engineInfo": "another program", "timestamp": added["modificationTime"]}
-    lines = [{"commitInfo": commit_info}, {"remove": removed}, {"add": added | {"deletionVector": VECTOR}}]
+    lines = [
+        {"commitInfo": COMMIT_INFO | {"operation": "DELETE"}},
+        {"remove": removed},
+        {"add": added | {"deletionVector": VECTOR}},
+    ]
     (log / f"{version + 1:020}.json").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
@@ -66,7 +80,6 @@ OBSTACLES: dict[str, tuple[Callable[[str], object], str]] = {
     ),
     "row tracking": (add_feature(TableFeatures.RowTracking), "deltalake does not write tables with rowTracking"),
     "identity columns": (add_feature(TableFeatures.IdentityColumns), "deltalake does not write tables with identity"),
-    "deletion vectors": (delete_by_vector, "rows are deleted by deletion vectors"),
 }
 
 
@@ -81,7 +94,9 @@ def test_check_names_what_prevents_the_next_commit(
             before = sorted(out.rglob("*.json"))
 
             assert run(["pipeline", "check", "--out", str(out)]) == 6
-            assert f"{table}: {text}" in capsys.readouterr().out
+            printed = capsys.readouterr().out
+            assert f"{table}: {text}" in printed
+            assert re.search(f"{table}: {text}.* since .* of delta-rs:py-.* \\(version 5\\)", printed)
             for execute in (False, True):
                 with pytest.raises(CannotRepair, match=f"{table}: {text}"):
                     store_check.repair(PipelineStore(str(out)), execute=execute)
@@ -94,8 +109,11 @@ def test_check_names_what_prevents_the_next_commit(
 
 def add_commit(table: str, *actions: dict[str, Any]) -> None:
     """Add a version to the log of a table, with actions that deltalake does not write."""
-    version = DeltaTable(table).version() + 1
-    Path(table, f"_delta_log/{version:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    add_actions(Path(table, "_delta_log"), DeltaTable(table).version() + 1, *actions)
+
+
+def add_actions(log: Path, version: int, *actions: dict[str, Any]) -> None:
+    (log / f"{version:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in actions))
 
 
 def require(feature: str) -> Callable[[str], object]:
@@ -142,40 +160,163 @@ def test_unreadable_log_is_one_error_with_its_remedy(
             assert sorted(out.rglob("*")) == before
 
 
-def rename_column(table: str, column: str) -> None:
-    """Rename a column by column mapping, as ALTER TABLE RENAME COLUMN does, after another was added."""
-    log = Path(table, "_delta_log")
+def change_columns(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[str], object]:
+    """Change columns under column mapping, as ALTER TABLE does, after another was added; partitions as listed."""
+
+    def run(table: str) -> None:
+        log = Path(table, "_delta_log")
+        actions = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+        metadata = [action["metaData"] for action in actions if "metaData" in action][-1]
+        schema = json.loads(metadata["schemaString"])
+        schema["fields"].append({"name": "note", "type": "string", "nullable": True, "metadata": {}})
+        for number, field in enumerate(schema["fields"], 1):
+            physical = "col-4e6f7465" if field["name"] == "note" else field["name"]
+            mapping = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+            field["metadata"] |= mapping
+        change(schema["fields"])
+        configuration = {
+            "delta.columnMapping.mode": "name",
+            "delta.columnMapping.maxColumnId": str(len(schema["fields"]) + 1),
+        }
+        require("columnMapping")(table)
+        metadata |= {
+            "schemaString": json.dumps(schema),
+            "configuration": metadata["configuration"] | configuration,
+            "partitionColumns": [field["name"] for field in schema["fields"] if field["name"] in {"date", "day"}],
+        }
+        add_commit(table, {"commitInfo": COMMIT_INFO | {"operation": "ALTER"}}, {"metaData": metadata})
+
+    return run
+
+
+def column(fields: list[dict[str, Any]], name: str = "cluster_id") -> dict[str, Any]:
+    return next(field for field in fields if field["name"] == name)
+
+
+def add_again(fields: list[dict[str, Any]]) -> None:
+    mapping = {"delta.columnMapping.id": len(fields) + 1, "delta.columnMapping.physicalName": "col-616761696e"}
+    column(fields)["metadata"] |= mapping
+
+
+def replace_table(table: str) -> None:
+    """Replace a table by one with the same rows in one partition, as CREATE OR REPLACE TABLE does."""
+    rows = DeltaTable(table).to_pyarrow_table()
+    write_deltalake(table, rows, mode="overwrite", schema_mode="overwrite", partition_by=[])
+
+
+UNDONE: dict[str, tuple[Callable[[str], object], str]] = {
+    "deletion vectors": (delete_by_vector, "rows are deleted by deletion vectors since DELETE of another program"),
+    "renamed": (
+        change_columns(lambda fields: column(fields).update(name="renamed")),
+        "column cluster_id was renamed renamed since ALTER of another program",
+    ),
+    "another case": (
+        change_columns(lambda fields: column(fields).update(name="Cluster_Id")),
+        "column cluster_id was renamed Cluster_Id since ALTER of another program",
+    ),
+    "dropped": (
+        change_columns(lambda fields: fields.remove(column(fields))),
+        "column cluster_id was dropped since ALTER of another program",
+    ),
+    "added again": (change_columns(add_again), "column cluster_id was dropped and added again since ALTER of another"),
+    "partition": (
+        change_columns(lambda fields: column(fields, "date").update(name="day")),
+        "column date was renamed day since ALTER of another program",
+    ),
+    "type": (
+        change_columns(lambda fields: column(fields).update(type="binary")),
+        'column cluster_id is PrimitiveType."binary".* since ALTER of another program',
+    ),
+    "replaced": (replace_table, "its partition columns are none, expected date since WRITE of delta-rs"),
+}
+
+
+@pytest.mark.parametrize("names", [FEW_UNDONE, pytest.param(UNDONE, marks=pytest.mark.nightly)], ids=IDS)
+def test_what_others_did_to_columns_and_by_vectors_is_named_and_undone(
+    copies: Callable[[], Path], subtests: pytest.Subtests, names: Iterable[str]
+) -> None:
+    """Rows are read as before; nothing is written before a repair."""
+    for name in names:
+        operation, text = UNDONE[name]
+        with subtests.test(name):
+            out = copies()
+            operation(f"{out}/{TABLE}")
+            store = PipelineStore(str(out))
+            before = sorted(out.rglob("*.json"))
+            assert clusters(store) == everywhere(*NAMES)
+            with pytest.raises(UnwritableTable, match=f"{TABLE}: .*{text}"):
+                commit(store, "later")
+            assert any(re.search(text, finding.text) for finding in store_check.check(store))
+            planned = store_check.repair(store, execute=False)
+            assert sorted(out.rglob("*.json")) == before
+
+            assert store_check.repair(store, execute=True) == planned
+            assert planned[0].text.startswith("returns to version ")
+            commit(store, "later")
+            assert clusters(PipelineStore(str(out))) == everywhere(*NAMES, "later")
+            assert store_check.check(store) == []
+
+
+def test_new_columns_and_names_in_files_are_no_change(copies: Callable[[], Path]) -> None:
+    out = copies()
+    change_columns(lambda _: None)(f"{out}/{TABLE}")
+
+    assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
+    assert store_check.check(PipelineStore(str(out))) == []
+    commit(PipelineStore(str(out)), "later")
+    assert clusters(PipelineStore(str(out))) == everywhere(*NAMES, "later")
+
+
+def test_structures_of_a_table_with_column_mapping_have_the_same_type(tmp_path: Path) -> None:
+    layout = Layout(pa.schema([("reports", pa.list_(pa.struct([("broker_id", pa.int32())])))]))
+    table = str(tmp_path / "table")
+    delta_table.create(table, layout)
+    mapping = {"delta.columnMapping.id": 3, "delta.columnMapping.physicalName": "broker_id"}
+
+    def map_fields(fields: list[dict[str, Any]]) -> None:
+        fields[0]["type"]["elementType"]["fields"][0]["metadata"] |= mapping
+
+    change_columns(map_fields)(table)
+
+    delta_table.create(table, layout)
+    other = Layout(pa.schema([("reports", pa.list_(pa.struct([("broker_id", pa.int64())])))]))
+    with pytest.raises(IncompatibleTable):
+        delta_table.create(table, other)
+
+
+def test_columns_that_cannot_be_added_name_who_dropped_them(tmp_path: Path) -> None:
+    layout = Layout(pa.schema([("cluster_id", pa.string()), ("topic", pa.string())]))
+    table = str(tmp_path / "table")
+    delta_table.create(table, layout)
+    change_columns(lambda fields: fields.remove(column(fields)))(table)
+
+    with pytest.raises(UnwritableTable, match="lacks the columns cluster_id since ALTER of another program"):
+        delta_table.create(table, layout)
+
+
+@pytest.mark.parametrize("table", [TABLE, INGESTS])
+def test_files_of_another_table_are_named(copies: Callable[[], Path], table: str) -> None:
+    """A shallow clone, moved to the folder of its source, names files of the source by absolute paths."""
+    out, source = copies(), copies()
+    log = Path(out, table, "_delta_log")
     actions = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
-    metadata = [action["metaData"] for action in actions if "metaData" in action][-1]
-    schema = json.loads(metadata["schemaString"])
-    schema["fields"].append({"name": "note", "type": "string", "nullable": True, "metadata": {}})
-    for number, field in enumerate(schema["fields"], 1):
-        physical = "col-4e6f7465" if field["name"] == "note" else field["name"]
-        mapping = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
-        field["metadata"] |= mapping
-        if field["name"] == column:
-            field["name"] = "renamed"
-    configuration = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": str(len(schema["fields"]))}
-    require("columnMapping")(table)
-    metadata |= {"schemaString": json.dumps(schema), "configuration": metadata["configuration"] | configuration}
-    add_commit(table, {"metaData": metadata})
+    shutil.rmtree(out / table)
+    log.mkdir(parents=True)
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = f"file:{source}/{table}/{action['add']['path']}"
+    kept = [action for action in actions if action.keys() & {"protocol", "metaData", "add", "txn"}]
+    numbers = [action for action in kept if action.get("txn", {}).get("appId") == "kwire"]
+    others = [action for action in kept if "txn" not in action]
+    add_actions(log, 0, {"commitInfo": COMMIT_INFO | {"operation": "CLONE"}}, *others, numbers[-1])
+    before = sorted(out.rglob("*.json"))
 
-
-def test_renamed_column_is_named_before_anything_is_written(copies: Callable[[], Path]) -> None:
-    out, other = copies(), copies()
-    rename_column(f"{out}/{TABLE}", "cluster_id")
-    store = PipelineStore(str(out))
-
-    with pytest.raises(DamagedStore, match="column cluster_id was renamed renamed: rename it back"):
-        clusters(store)
-    with pytest.raises(UnwritableTable, match="column cluster_id was renamed renamed: rename it back"):
-        commit(store, "later")
-    with pytest.raises(CannotRepair, match="column cluster_id was renamed renamed: rename it back"):
-        store_check.repair(store, execute=True)
-
-    rename_column(f"{other}/{TABLE}", "")
-    assert clusters(PipelineStore(str(other))) == everywhere(*NAMES)
-    assert store_check.check(PipelineStore(str(other))) == []
+    text = f"{table}: its files are those of another table since CLONE of another program"
+    assert any(text in str(finding) for finding in store_check.check(PipelineStore(str(out))))
+    for answer in (clusters, lambda store: commit(store, "later"), partial(store_check.repair, execute=True)):
+        with pytest.raises(KwireError, match=table):
+            answer(PipelineStore(str(out)))
+    assert sorted(out.rglob("*.json")) == before
 
 
 def test_harmless_features_are_not_reported(copies: Callable[[], Path], subtests: pytest.Subtests) -> None:
