@@ -180,7 +180,7 @@ REFUSED = {
     "RENAME COLUMN": "column leader was renamed boss since RENAME COLUMN of Apache-Spark",
     "DROP COLUMN": "column leader was dropped since DROP COLUMNS of Apache-Spark",
     "added again": "column leader was dropped and added again since DROP COLUMNS of Apache-Spark",
-    "REPLACE": "its partition columns are none, expected date since CREATE OR REPLACE TABLE AS SELECT of Apache-Spark",
+    "REPLACE": "found no partition columns, expected partition columns date since CREATE OR REPLACE TABLE",
     "row tracking": "deltalake does not write tables with rowTracking since UPGRADE PROTOCOL of Apache-Spark",
 }
 """Operations after which nothing is written, and the error."""

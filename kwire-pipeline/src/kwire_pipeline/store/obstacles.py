@@ -147,7 +147,7 @@ def column_faults(table: DeltaTable, before: DeltaTable | None) -> list[Obstacle
         faults.append(Obstacle(old.name, f"column {old.name} {fault}", remedy, is_undone=True))
     expected, actual = (list(each.metadata().partition_columns) for each in (before, table))
     if expected != actual:
-        text = f"its partition columns are {', '.join(actual) or 'none'}, expected {', '.join(expected) or 'none'}"
+        text = f"found {_partitions(actual)}, expected {_partitions(expected)}"
         faults.append(Obstacle("partition columns", text, _RESTORE, is_undone=True))
     return faults
 
@@ -198,6 +198,10 @@ def _blamed(obstacle: Obstacle, table: DeltaTable, found: Callable[[DeltaTable],
     """Return an obstacle with the commit that made it."""
     since = cause(table, lambda state: any(other.subject == obstacle.subject for other in found(state)))
     return obstacle._replace(since=since)
+
+
+def _partitions(columns: list[str]) -> str:
+    return f"partition columns {', '.join(columns)}" if columns else "no partition columns"
 
 
 def _stored_name(field: Field) -> str:

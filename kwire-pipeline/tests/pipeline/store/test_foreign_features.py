@@ -227,7 +227,7 @@ UNDONE: dict[str, tuple[Callable[[str], object], str]] = {
         change_columns(lambda fields: column(fields).update(type="binary")),
         'column cluster_id is PrimitiveType."binary".* since ALTER of another program',
     ),
-    "replaced": (replace_table, "its partition columns are none, expected date since WRITE of delta-rs"),
+    "replaced": (replace_table, "found no partition columns, expected partition columns date since WRITE of delta-rs"),
 }
 
 
@@ -257,7 +257,7 @@ def test_what_others_did_to_columns_and_by_vectors_is_named_and_undone(
             assert store_check.check(store) == []
 
 
-def test_new_columns_and_names_in_files_are_no_change(copies: Callable[[], Path]) -> None:
+def test_new_columns_and_names_in_files_change_nothing(copies: Callable[[], Path]) -> None:
     out = copies()
     change_columns(lambda _: None)(f"{out}/{TABLE}")
 
