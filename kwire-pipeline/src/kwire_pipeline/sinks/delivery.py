@@ -329,7 +329,8 @@ class SinkDelivery:
         if is_repetition and failure.is_final:  # the sink has it already, or never will
             self._repeat_in(notice.id, interval)
         elif is_repetition:
-            self._repeat_in(notice.id, min(interval / 8 * 2 ** min(self._failures[notice.id] - 1, 10), interval))
+            # By its failures only: the sink has the alert until a time that was set when it was accepted.
+            self._repeat_in(notice.id, min(2.0 ** min(self._failures[notice.id] - 1, 20), interval))
         elif failure.is_final:
             ledger.bury(notice, str(failure.reason))
             self.pending -= 1

@@ -3,9 +3,10 @@
 | answer | may have arrived | next |
 |---|---|---|
 | 2xx | yes | accepted |
+| 2xx with a page of HTML instead of Alertmanager's answer: a proxy that wants a login | no | repeated |
 | no connection (DNS, refused, TLS) | no | repeated |
-| 401, 403, 407, 408, 425, 429: the sender or the moment is refused, not the notice | no | repeated |
-| other 4xx, 3xx | no | dead letter |
+| `REFUSED_STATUSES`: the notice is refused | no | dead letter |
+| other 4xx, and 3xx: the sender, the URL, or the moment is refused, not the notice | no | repeated |
 | 5xx, or any other status | yes | repeated |
 | none within `TIMEOUT`, or a lost connection | yes | repeated |
 
@@ -18,6 +19,8 @@ job that has died end.
 
 Times are corrected by the `Date` of the last response, so that neither an alert that has begun "in the future" is
 refused, nor one that has ended lasts until the clock of Alertmanager has caught up.
+
+Redirects are not followed: a receiver must not choose where notices and tokens go. Bodies of responses are not read.
 """
 
 from __future__ import annotations
@@ -72,9 +75,12 @@ SHORT_S = 0.5
 SMOOTHING = 0.03
 """Weight of the last exchange in the measured time of an alert. Chosen, not measured."""
 
-REPEATED_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
-"""HTTP statuses of the class 4xx that another attempt may change."""
+REFUSED_STATUSES = frozenset({400, 409, 411, 413, 415, 417, 422})
+"""HTTP statuses about the content of a request. All others of the classes 3xx and 4xx may be the answer of a proxy: an
+ingress without its rules says 404, and one without a session redirects to a login."""
 
+LONGEST_SKEW = timedelta(days=36_525)
+"""Maximum difference between the clocks that is corrected. A clock without a battery begins in 1970."""
 
 OWN_HEADERS = frozenset(
     {"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "user-agent"}
@@ -83,11 +89,12 @@ OWN_HEADERS = frozenset(
 
 
 class HttpAnswer(NamedTuple):
-    """The head of a response: its status, and the headers `Retry-After` and `Date`."""
+    """The head of a response: its status, and the headers `Retry-After`, `Date`, and `Content-Type`."""
 
     status: int
     retry_after: str | None = None
     date: str | None = None
+    content_type: str | None = None
 
 
 class WebhookSink:
@@ -181,7 +188,11 @@ class WebhookSink:
         _check(name, answer.status, answer.retry_after)
 
     def _observe(self, answer: HttpAnswer) -> None:
-        """Take note of an answer."""
+        """Learn from an answer.
+
+        Raises:
+            SinkFailed: the answer does not come from the receiver.
+        """
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         """Post a body, and return the answer.
@@ -208,7 +219,8 @@ class WebhookSink:
             if isinstance(exchange.error, TimeoutError):  # of a read, which ends a moment before the thread is given up
                 reason = f"no answer within {self._timeout:g} s"
             raise SinkFailed(name, reason, may_have_arrived=exchange.has_connected) from exchange.error
-        return HttpAnswer(exchange.status, exchange.retry_after, exchange.date)
+        assert exchange.answer is not None
+        return exchange.answer
 
     def _connect(self) -> HTTPConnection:
         if self._is_https:
@@ -370,15 +382,17 @@ class AlertmanagerSink(WebhookSink):
         return None if lasting_s <= self._resolve_timeout else now + timedelta(seconds=lasting_s)
 
     def _observe(self, answer: HttpAnswer) -> None:
-        """Learn how far the clock of Alertmanager is ahead."""
-        if answer.date is None:
-            return
-        try:
-            date = parsedate_to_datetime(answer.date)
-        except ValueError:
-            return
-        ahead = (date if date.tzinfo else date.replace(tzinfo=UTC)) - self._now()
-        self._ahead = ahead if abs(ahead) >= SMALLEST_SKEW else timedelta(0)
+        """Learn how far the clock of Alertmanager is ahead.
+
+        Raises:
+            SinkFailed: the answer does not come from Alertmanager.
+        """
+        if answer.status // 100 == 2 and (answer.content_type or "").lower().startswith("text/html"):
+            reason = f"HTTP status {answer.status} with a page of HTML, which is not an answer of Alertmanager"
+            raise SinkFailed(f"webhook {self._host}", reason, may_have_arrived=False)
+        if (date := _http_date(answer.date)) is not None:
+            ahead = date - self._now()
+            self._ahead = ahead if SMALLEST_SKEW <= abs(ahead) <= LONGEST_SKEW else timedelta(0)
 
 
 class _PostRequest:
@@ -386,7 +400,8 @@ class _PostRequest:
 
     Attributes:
         has_connected: True once the request may be on its way.
-        status, retry_after, date, error: the outcome; `error` is None after a response.
+        answer: the head of the response, if any.
+        error: the reason why there is no response.
     """
 
     def __init__(self, connection: HTTPConnection) -> None:
@@ -394,10 +409,8 @@ class _PostRequest:
         self._lock = threading.Lock()
         self._is_canceled = False
         self.has_connected = False
-        self.status = 0
-        self.retry_after: str | None = None
-        self.date: str | None = None
-        self.error: OSError | HTTPException | None = None
+        self.answer: HttpAnswer | None = None
+        self.error: OSError | HTTPException | ValueError | None = None
 
     def run(self, target: str, body: bytes, headers: dict[str, str]) -> None:
         """Send a request and receive the head of its response. Its body is not read: nothing depends on it."""
@@ -410,9 +423,9 @@ class _PostRequest:
                 self.has_connected = True
             self._connection.request("POST", target, body, headers)
             response = self._connection.getresponse()
-            self.status, self.retry_after = response.status, response.headers["Retry-After"]
-            self.date = response.headers["Date"]
-        except (OSError, HTTPException) as error:
+            headers_of_answer = (response.headers[name] for name in ("Retry-After", "Date", "Content-Type"))
+            self.answer = HttpAnswer(response.status, *headers_of_answer)
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: a name that is not one of DNS
             self.error = error
         finally:
             self._connection.close()
@@ -433,19 +446,26 @@ def _check(name: str, status: int, retry_after: str | None) -> None:
     kind = status // 100
     if kind == 2:
         return
-    if kind in {3, 4} and status not in REPEATED_STATUSES:
+    if status in REFUSED_STATUSES:
         raise SinkFailed(name, f"HTTP status {status}", is_final=True)
-    raise SinkFailed(name, f"HTTP status {status}", may_have_arrived=kind != 4, retry_after=_seconds(retry_after))
+    is_other_answer = kind in {3, 4}
+    raise SinkFailed(
+        name, f"HTTP status {status}", may_have_arrived=not is_other_answer, retry_after=_seconds(retry_after)
+    )
 
 
 def _seconds(retry_after: str | None) -> float:
     """Return the seconds of a header `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0.0 if invalid."""
-    if retry_after is None:
-        return 0.0
-    if re.fullmatch(r"[0-9]{1,9}", retry_after):
-        return float(retry_after)
+    if re.fullmatch(r"[0-9]+", retry_after or ""):
+        return float(retry_after or "")
+    at = _http_date(retry_after)
+    return 0.0 if at is None else max(at.timestamp() - time.time(), 0.0)
+
+
+def _http_date(text: str | None) -> datetime | None:
+    """Return a date of a header (RFC 9110, 5.6.7); None if it is invalid."""
     try:
-        at = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return 0.0
-    return max((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - time.time(), 0.0)
+        date = parsedate_to_datetime(text or "")
+    except (ValueError, OverflowError):  # a year or a zone of too many digits
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
