@@ -8,6 +8,7 @@ from kwire import __version__
 from kwire._util.light_typing import Any, ClassVar
 from kwire.cli.program import CONTEXT, CommandGroup, command_names, find_command, short_help
 from kwire.terminal.cluster_options import admin_option, cluster_options
+from kwire_admin.cli import pager
 from kwire_admin.cli.kafka_habits import first_word_hint
 from kwire_admin.operations import registry
 
@@ -78,9 +79,10 @@ class AdminGroup(CommandGroup):
     "is unknown; 6 a check found a problem; 130 interrupted.",
 )
 @admin_option
+@click.option("--no-pager", is_flag=True, help="Print rows that do not fit the terminal without a pager.")
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
 @click.pass_context
-def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
+def program(ctx: click.Context, /, admin: bool, no_pager: bool, **cluster: Any) -> None:
     """Administer Kafka clusters, watch their metadata, and decode and encode Kafka's protocol.
 
     `kafka` and `kwire` are two names of the same program.
@@ -99,4 +101,6 @@ def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
     `kafka COMMAND --help` describes a command.
     """
     del admin  # every noun is administration
+    if no_pager:
+        pager.no_pager()
     ctx.obj = cluster  # what verbs take if it is not given after them

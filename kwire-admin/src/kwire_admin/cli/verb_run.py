@@ -16,6 +16,7 @@ from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.end_signals import end_signals
 from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 from kwire.terminal.usage_errors import address_error, is_abort, is_usage_error
+from kwire_admin.cli.pager import paged_stdout
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument, typed
@@ -72,7 +73,8 @@ def _run_command(
         run = VerbRun(verb, session, cluster, _arguments(verb, values), options, write)
         rows = run.rows()
     except Unhealthy as answer:
-        print_rows(output, verb.result, answer.rows, paint)
+        with paged_stdout():
+            print_rows(output, verb.result, answer.rows, paint)
         print(f"{printable(answer.summary)}.", file=sys.stderr)
         return exit_code_of_answer(answer)
     except (KwireError, InvalidArgument) as error:
@@ -97,7 +99,8 @@ def _run_command(
             print_error(error)
         raise  # click prints a wrong usage
     session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
-    print_rows(output, verb.result, rows, paint)
+    with paged_stdout():
+        print_rows(output, verb.result, rows, paint)
     if not rows and output == "table" and verb.nothing is not None and not run.has_warned:
         print(verb.nothing, file=sys.stderr)
     failures = [row for row in rows if isinstance(row, Failure)]

@@ -9,6 +9,6 @@
 | `prompt`, `completer`, `history` | what a person types; they import prompt_toolkit, and nothing else does |
 | `live_names` | names of the cluster, fetched in the background |
 | `lag_monitor`, `lag_history`, `offset_sources`, `lag_picture` | `stats`: what it reads, the trend, and its picture |
-| `pager`, `screen` | output that does not fit the terminal, and pictures that are drawn again |
+| `screen` | pictures that are drawn again |
 | `leave` | the end of a shell |
 """

@@ -13,9 +13,9 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, TextIO
 from kwire.errors import KwireError
 from kwire.terminal.end_signals import ENDED
 from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
+from kwire_admin.cli.pager import PagedOutput
 from kwire_admin.cli.shell.error_position import StatementErrors
 from kwire_admin.cli.shell.leave import Leave
-from kwire_admin.cli.shell.pager import PagedOutput
 from kwire_admin.cli.shell.parser import parse
 from kwire_admin.cli.shell.statement_group import STATEMENTS
 from kwire_admin.cli.verb_run import sentence_of

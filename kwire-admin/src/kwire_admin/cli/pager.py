@@ -4,13 +4,48 @@ from __future__ import annotations
 
 import io
 import os
-from contextlib import ExitStack, redirect_stdout, suppress
+import sys
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 
-import click
+from kwire._util.light_typing import TYPE_CHECKING, TextIO
 
-from kwire._util.light_typing import TextIO
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-__all__ = ["PagedOutput"]
+__all__ = ["PagedOutput", "no_pager", "paged_stdout"]
+
+PAGER = "PAGER"
+"""The environment variable with the pager. An empty value means none, as in git."""
+LESS_OPTIONS = "-FRSX"
+"""Options of less without LESS: no pager for what fits, colors, long lines cut at the edge instead of wrapped, and
+what was read stays on the screen. git has the same ones except -S."""
+
+
+def no_pager() -> None:
+    """Use no pager in this process."""
+    os.environ[PAGER] = ""
+
+
+@contextmanager
+def paged_stdout() -> Iterator[None]:
+    """Pass stdout to a pager if it is a terminal, and its lines do not fit."""
+    if isinstance(sys.stdout, PagedOutput) or not _is_terminal(sys.stdout):  # a statement of the shell, or a pipe
+        yield
+        return
+    output = PagedOutput(sys.stdout)
+    with redirect_stdout(output):
+        try:
+            yield
+        finally:
+            output.finish()
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal, and not only says so, as one that collects a picture does."""
+    try:
+        return os.isatty(stream.fileno())
+    except OSError:
+        return False
 
 
 class PagedOutput(io.TextIOBase):
@@ -26,7 +61,8 @@ class PagedOutput(io.TextIOBase):
         self._lines = 0
         self._pager: TextIO | None = None
         self._running = ExitStack()
-        self._is_paged = os.environ.get("PAGER") != ""
+        # A terminal without a size shows everything.
+        self._height = os.get_terminal_size(terminal.fileno()).lines if os.environ.get(PAGER) != "" else 0
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a property, as in TextIOWrapper
@@ -47,7 +83,7 @@ class PagedOutput(io.TextIOBase):
             return len(text)
         self._lines += text.count("\n")  # raises TypeError for bytes, from which click recognizes a stream of text
         self._held.append(text)
-        if self._is_paged and self._lines >= os.get_terminal_size(self._terminal.fileno()).lines:
+        if 0 < self._height <= self._lines:
             self._start_pager()
         return len(text)
 
@@ -64,7 +100,9 @@ class PagedOutput(io.TextIOBase):
         self._running.close()
 
     def _start_pager(self) -> None:
-        os.environ.setdefault("LESS", "-RS")  # less cuts long lines of tables instead of wrapping them
+        import click
+
+        os.environ.setdefault("LESS", LESS_OPTIONS)
         with redirect_stdout(self._terminal):  # click asks whether stdout is a terminal
             self._pager = self._running.enter_context(click.get_pager_file())
         held, self._held = self._held, []
