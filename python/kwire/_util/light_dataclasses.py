@@ -194,7 +194,11 @@ def _constructor(cls: type, declared: Mapping[str, LightField], frozen: bool, sl
         elif f.default_factory is not MISSING:
             names[f"_new_{f.name}"] = f.default_factory
             value = f"_new_{f.name}() if {f.name} is _MISSING else {f.name}" if f.init else f"_new_{f.name}()"
-        lines.append(f" _set(self,{f.name!r},{value})" if frozen else f" self.{f.name}={value}")
+        if frozen and slots:  # the descriptor of a slot stores faster than a call by name
+            names[f"_set_{f.name}"] = getattr(cls, f.name).__set__
+            lines.append(f" _set_{f.name}(self,{value})")
+        else:
+            lines.append(f" _set(self,{f.name!r},{value})" if frozen else f" self.{f.name}={value}")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
     given = [f for f in declared.values() if f.init]

@@ -51,14 +51,17 @@ def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -
     """Return the lines of a plain text table, the column titles first."""
     titles = [column.title for column in columns]
     aligned = []
-    safe = (map(printable, row) for row in rows)
-    for column, cells in zip(columns, zip(titles, *safe, strict=True), strict=True):
+    for column, texts in zip(columns, zip(titles, *rows, strict=True), strict=True):
+        fill = str.rjust if column.number else str.ljust
+        if (joined := "".join(texts)).isascii() and joined.isprintable():  # the usual column, in one step for all cells
+            aligned.append(map(fill, texts, repeat(max(map(len, texts)))))
+            continue
+        cells = [*map(printable, texts)]
         widths = [*map(cell_width, cells)]
         # A character may take two columns or none, so a text is filled up to its length and what its width lacks.
         lengths = map(add, map(len, cells), map(sub, repeat(max(widths)), widths))
-        aligned.append(map(str.rjust if column.number else str.ljust, cells, lengths))
-    for line in map(GAP.join, zip(*aligned, strict=True)):
-        yield line.rstrip()
+        aligned.append(map(fill, cells, lengths))
+    return map(str.rstrip, map(GAP.join, zip(*aligned, strict=True)))
 
 
 def _print_on_terminal(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint, width: int) -> None:

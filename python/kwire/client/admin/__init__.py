@@ -85,6 +85,7 @@ _MODULES = {
         "ShadowedConfig",
         "ToolResult",
         "TopicDescription",
+        "TopicListing",
     ),
 }
 

@@ -70,3 +70,4 @@ from kwire.client.admin.values import ReassignmentStatus as ReassignmentStatus
 from kwire.client.admin.values import ShadowedConfig as ShadowedConfig
 from kwire.client.admin.values import ToolResult as ToolResult
 from kwire.client.admin.values import TopicDescription as TopicDescription
+from kwire.client.admin.values import TopicListing as TopicListing

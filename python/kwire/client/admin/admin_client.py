@@ -163,6 +163,7 @@ class AdminClient(AdminSession):
     alter_topics = topics.alter_topics
     delete_topics = topics.delete_topics
     list_topics = topics.list_topics
+    topic_listings = topics.topic_listings
     list_topics_marked_for_deletion = topics.list_topics_marked_for_deletion
     describe_topics = topics.describe_topics
     wait_until_created = topics.wait_until_created

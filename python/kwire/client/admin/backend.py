@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ReassignmentStatus,
         ToolResult,
         TopicDescription,
+        TopicListing,
     )
     from kwire.declare import Request
     from kwire.protocol.endpoint import Endpoint
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     StoredConfigs: TypeAlias = dict[ConfigResource, dict[str, str | None]]
     ScramUsers: TypeAlias = dict[str, tuple[ScramCredentialInfo, ...] | AdminError]
     Targets: TypeAlias = Mapping[str, Mapping[int, Sequence[int]]]
+    TopicListings: TypeAlias = dict[str, TopicListing | AdminError]
     Topics: TypeAlias = dict[str, TopicDescription | AdminError]
 
 
@@ -126,6 +128,8 @@ class Backend(Protocol):
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes: ...
 
     async def list_topics(self) -> list[str]: ...
+
+    async def topic_listings(self) -> TopicListings: ...
 
     async def list_topics_marked_for_deletion(self) -> list[str]: ...
 

@@ -11,6 +11,7 @@ class BlockingAdminClient(BlockingSession):
     alter_topics = blocking(AdminClient.alter_topics)
     delete_topics = blocking(AdminClient.delete_topics)
     list_topics = blocking(AdminClient.list_topics)
+    topic_listings = blocking(AdminClient.topic_listings)
     list_topics_marked_for_deletion = blocking(AdminClient.list_topics_marked_for_deletion)
     describe_topics = blocking(AdminClient.describe_topics)
     wait_until_created = blocking(AdminClient.wait_until_created)

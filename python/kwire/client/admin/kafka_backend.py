@@ -14,7 +14,7 @@ from kwire.client.admin.backend import AdminSession
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
-from kwire.client.admin.kafka_topic_descriptions import described_topics, with_configs
+from kwire.client.admin.kafka_topic_descriptions import described_topics, listed_topics, with_configs
 from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import (
     EligibleLeaders,
@@ -31,7 +31,7 @@ from kwire.protocol.errors import NoCommonVersion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import Targets, Topics
+    from kwire.client.admin.backend import Targets, TopicListings, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.kafka_acls import KafkaAcls
@@ -133,6 +133,9 @@ class KafkaBackend:
     async def list_topics(self) -> list[str]:
         response = await read_metadata(self._router, None)
         return sorted(topic.name for topic in response.topics if topic.name is not None)
+
+    async def topic_listings(self) -> TopicListings:
+        return listed_topics(await read_metadata(self._router, None))
 
     async def list_topics_marked_for_deletion(self) -> list[str]:
         raise NotSupported(

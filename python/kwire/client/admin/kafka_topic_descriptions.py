@@ -7,14 +7,14 @@ from operator import attrgetter
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription
+from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription, TopicListing
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from kwire.client.admin.backend import Topics
+    from kwire.client.admin.backend import TopicListings, Topics
     from kwire.messages.kafka.describe_configs import (
         DescribeConfigsRequest,
         DescribeConfigsResourceResult,
@@ -41,6 +41,21 @@ def described_topics(response: MetadataResponse, names: Sequence[str] = ()) -> T
     """
     described = {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name is not None}
     return complete(names, described) if names else described
+
+
+def listed_topics(response: MetadataResponse) -> TopicListings:
+    """Return the sizes of all topics of a response by name."""
+    return {
+        topic.name: result_error(topic, topic.name)
+        or TopicListing(
+            topic.name,
+            len(topic.partitions),
+            len(min(topic.partitions, key=PARTITION_INDEX).replica_nodes) if topic.partitions else None,
+            topic.is_internal,
+        )
+        for topic in response.topics
+        if topic.name is not None
+    }
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:

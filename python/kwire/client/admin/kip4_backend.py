@@ -29,7 +29,7 @@ from kwire.protocol.client_connection import SOFTWARE_NAME, response_class
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from kwire.client.admin.backend import Targets, Topics
+    from kwire.client.admin.backend import Targets, TopicListings, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.kip4_acls import Kip4Acls
@@ -237,6 +237,10 @@ class Kip4Backend:
 
         answer = await self._router.read(TopicMetadataRequest_V1(topic_names=()))
         return sorted(topic.topic_name for topic in answer.response.topics)
+
+    async def topic_listings(self) -> TopicListings:
+        topics = await self.describe_topics((), configs=False)
+        return {name: topic if isinstance(topic, AdminError) else topic.listing for name, topic in topics.items()}
 
     async def list_topics_marked_for_deletion(self) -> list[str]:
         """Send ListTopics in version 0, the only one that lists them."""

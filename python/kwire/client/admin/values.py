@@ -27,6 +27,7 @@ __all__ = [
     "ShadowedConfig",
     "ToolResult",
     "TopicDescription",
+    "TopicListing",
 ]
 
 
@@ -155,6 +156,22 @@ class PartitionDescription(NamedTuple):
     error: AdminError | None = None
 
 
+class TopicListing(NamedTuple):
+    """The size of a topic, in a list of all topics.
+
+    Attributes:
+        name: the name of the topic.
+        partitions: the number of partitions.
+        replication_factor: the number of replicas of the first partition; None for a topic without partitions.
+        is_internal: True if Kafka itself uses the topic, such as `__consumer_offsets`.
+    """
+
+    name: str
+    partitions: int
+    replication_factor: int | None
+    is_internal: bool
+
+
 class TopicDescription(NamedTuple):
     """A topic.
 
@@ -172,6 +189,12 @@ class TopicDescription(NamedTuple):
     configs: Mapping[str, str] | None = None
     topic_id: UUID | None = None
     is_internal: bool = False
+
+    @property
+    def listing(self) -> TopicListing:
+        """The size of the topic."""
+        factor = len(self.partitions[0].replicas) if self.partitions else None
+        return TopicListing(self.name, len(self.partitions), factor, self.is_internal)
 
 
 class EligibleLeaders(NamedTuple):

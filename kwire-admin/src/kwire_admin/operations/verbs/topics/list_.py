@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kwire._util.light_dataclasses import dataclass, field
-from kwire._util.light_typing import Annotated
-from kwire.client.admin import AdminError
+from kwire._util.light_typing import TYPE_CHECKING, Annotated
+from kwire.client.admin import AdminError, TopicListing
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.topic_partitions import topics_marked_for_deletion
+
+if TYPE_CHECKING:
+    from kwire.client.admin.backend import TopicListings, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +55,21 @@ async def list_(
     """List topics."""
     rows: Rows[TopicSummary] = []
     marked = await topics_marked_for_deletion(run)
-    for name, topic in sorted((await run.admin.describe_topics(configs=details)).items()):
+    topics: Topics | TopicListings = await (
+        run.admin.describe_topics(configs=True) if details else run.admin.topic_listings()
+    )
+    for name in sorted(topics):
+        topic = topics[name]
         if pattern is not None and not _matches(name, pattern):
             continue
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
         elif internal or not topic.is_internal:
-            topic_id = topic.topic_id if details else None
-            factor = len(topic.partitions[0].replicas) if topic.partitions else None
-            rows.append(
-                TopicSummary(
-                    name,
-                    len(topic.partitions),
-                    factor,
-                    topic.is_internal,
-                    topic_id,
-                    topic.configs,
-                    None if marked is None else name in marked,
-                )
-            )
+            is_marked = None if marked is None else name in marked
+            if isinstance(topic, TopicListing):
+                rows.append(TopicSummary(*topic, None, None, is_marked))
+            else:
+                rows.append(TopicSummary(*topic.listing, topic.topic_id, topic.configs, is_marked))
     return rows
 
 
