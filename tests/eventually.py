@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
+
+from kwire._util.concurrency import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,7 +37,7 @@ async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", with
         if result:
             return result
         assert time.monotonic() < deadline, f"not within {within:g} s: {what or check}"
-        await asyncio.sleep(PAUSE)
+        await sleep(PAUSE)
 
 
 def eventually_sync(check: Callable[[], T], what: str = "", within: float = PATIENCE, pause: float = PAUSE) -> T:

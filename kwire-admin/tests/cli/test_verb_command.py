@@ -248,7 +248,7 @@ from kwire.cli import main
 from kwire.client.admin import AdminClient
 async def broken(self, **options):
     raise LookupError("a mistake")
-AdminClient.describe_topics = broken
+AdminClient.topic_listings = broken
 main()
 """
     with FakeCluster(1) as cluster:

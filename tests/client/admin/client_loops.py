@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire._util.light_loop import LightLoop
+from kwire._util.light_loop import LightLoop, running_light_loop
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -20,6 +20,6 @@ current = "asyncio"
 
 async def in_client_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that opens, uses, and closes a client."""
-    if current == "asyncio":
+    if current == "asyncio" or running_light_loop() is not None:
         return await work
     return await asyncio.to_thread(LightLoop().run, work)

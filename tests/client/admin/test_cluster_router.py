@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 
-pytestmark = pytest.mark.usefixtures("client_loop")
-
-
 class Script:
     """The responses of one broker, which is its own controller."""
 

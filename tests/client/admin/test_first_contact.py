@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
 
-pytestmark = pytest.mark.usefixtures("client_loop")
 
 HOUR = 3600.0
 TLS = ConnectionConfig(tls=TlsConfig())

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message
 
-pytestmark = pytest.mark.usefixtures("client_loop")
 
 Responses: TypeAlias = "dict[str, list[Message | type[Exception]]]"
 READ = AclBinding(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import sleep
 from kwire.client import Poller
 from kwire.client.admin import AdminClient, AdminError
 from kwire.client.admin.kafka_backend import GROWTH, LEVELS
@@ -134,6 +134,7 @@ async def test_levels_of_a_feature_are_tried_up_to_a_limit() -> None:
     assert safe.reason == f"levels below {safe.level} were not tried"
 
 
+@pytest.mark.parametrize("client_loop", ["asyncio"], indirect=True)  # the poller has a loop of its own
 async def test_poller_polls_brokers_that_exist_beside_twenty_thousand_that_do_not() -> None:
     polled = 0
 
@@ -169,7 +170,7 @@ async def test_limited_calls_are_made_at_once_and_canceled_after_an_error() -> N
         running += 1
         most = max(most, running)
         try:
-            await asyncio.sleep(0 if number < 50 else 3600)
+            await sleep(0 if number < 50 else 3600)
             if number == 49:
                 raise LookupError
         finally:
