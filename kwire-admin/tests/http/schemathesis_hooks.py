@@ -7,6 +7,7 @@ that must be refused stay as they are.
 from __future__ import annotations
 
 import json
+import os
 from importlib import import_module
 from typing import Any
 from uuid import uuid4
@@ -49,6 +50,9 @@ VALUES: dict[tuple[str, str], Any] = {
 """Values by path and parameter whose validity depends on other parts of a request or on the cluster: `ALL` is an
 operation of each type of resource, and brokers of Kafka accept fewer iterations than nodes."""
 
+ZOOKEEPER = "ZOOKEEPER"
+"""The variable with the servers that a request of the tools of ZooKeeper must name to be answered."""
+
 
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """Make a request valid if it is valid for the document."""
@@ -57,6 +61,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         return
     if "Idempotency-Key" in case.headers:  # a used key in another request is an error
         case.headers["Idempotency-Key"] = str(uuid4())
+    if ZOOKEEPER in os.environ and case.query and "zookeeper" in case.query:
+        case.query["zookeeper"] = os.environ[ZOOKEEPER]
     if isinstance(case.body, dict):
         case.body = _valid_body(case.operation.path, case.body)
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kwire_pipeline.in_process import run_in_process
-from kwire_pipeline.session import utc_timestamps
+from kwire_pipeline.session import own_meaning
 from kwire_pipeline.store.snapshot import read_files
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Engine:
             self.local = None
             return
         # A stream has a session of its own, with the settings of its parent.
-        with utc_timestamps(self.spark, *([] if frames is None else [frames.sparkSession])):
+        with own_meaning(self.spark, *([] if frames is None else [frames.sparkSession])):
             yield
 
     def frame(self, rows: Iterable[Sequence[Any]], ddl: str) -> DataFrame:

@@ -34,6 +34,16 @@ TIME_ZONE = "spark.sql.session.timeZone"
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """The type that `timestamp` means in DDL; platforms set it to TIMESTAMP_NTZ."""
 
+MEANING = {
+    TIME_ZONE: "UTC",
+    TIMESTAMP_TYPE: "TIMESTAMP_LTZ",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""Settings on which the meaning of DDL and of expressions depends, as kwire's own queries need them."""
+
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 """Lets PySpark send the call site of each expression to the JVM: half of the 27,000 calls of a build."""
 
@@ -134,7 +144,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
       are known.
     - Few tasks that list files: Spark lists each of more than 32 files in a task of its own by default.
     - No shuffle of single partitions in joins: Spark knows no sizes of checkpoints, and takes them for large.
-    - The time zone of gold, which is partitioned into hours of UTC, and timestamps that are points in time.
+    - The time zone of gold, which is partitioned into hours of UTC, and the parser that the queries are written for.
     - No generated code for little data: compiling it takes longer than running the queries.
 
     Args:
@@ -149,8 +159,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         LISTING: str(LISTING_TASKS),
         SINGLE_PARTITION_BYTES: str(2**62),
-        TIME_ZONE: "UTC",
-        TIMESTAMP_TYPE: "TIMESTAMP_LTZ",
+        **MEANING,
     }
     if size < COMPILED_BYTES:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -165,13 +174,12 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
 
 
 @contextmanager
-def utc_timestamps(*sessions: SparkSession) -> Iterator[None]:
-    """Let `timestamp` mean a point in time and times of text be in UTC, whatever the settings of the sessions say."""
-    settings = {TIME_ZONE: "UTC", TIMESTAMP_TYPE: "TIMESTAMP_LTZ"}
-    before = [{name: str(spark.conf.get(name)) for name in settings} for spark in sessions]
+def own_meaning(*sessions: SparkSession) -> Iterator[None]:
+    """Let DDL and expressions mean what kwire's queries mean, and times of text be in UTC, in spite of the sessions."""
+    before = [{name: str(spark.conf.get(name)) for name in MEANING} for spark in sessions]
     try:
         for spark in sessions:
-            for name, value in settings.items():
+            for name, value in MEANING.items():
                 spark.conf.set(name, value)
         yield
     finally:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.storage.location import Location
 from kwire_pipeline.gold import TABLES
+from kwire_pipeline.session import own_meaning
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.delta_table import is_own_file
 from kwire_pipeline.store.snapshot import has_partition_path
@@ -160,8 +161,9 @@ def create_views(pipeline: Pipeline, prefix: str = "kafka_") -> list[str]:
     names = [table.name for table in tables().values()]
     for name in names:
         snapshot.table(name).createOrReplaceTempView(f"{prefix}{name}")
-    for view in VIEWS:
-        pipeline.spark.sql(spark_query(view, prefix)).createOrReplaceTempView(f"{prefix}{view.name}")
+    with own_meaning(pipeline.spark):
+        for view in VIEWS:
+            pipeline.spark.sql(spark_query(view, prefix)).createOrReplaceTempView(f"{prefix}{view.name}")
     return [f"{prefix}{name}" for name in (*names, *(view.name for view in VIEWS))]
 
 

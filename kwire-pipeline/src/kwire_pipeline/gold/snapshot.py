@@ -8,7 +8,7 @@ from kwire_pipeline.engine import Engine
 from kwire_pipeline.gold.build import TABLES
 from kwire_pipeline.gold.cluster_at import cluster_at
 from kwire_pipeline.gold.view import GoldView
-from kwire_pipeline.session import utc_timestamps
+from kwire_pipeline.session import own_meaning
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.bronze import DDL
 
@@ -43,7 +43,7 @@ class PipelineSnapshot:
         Raises:
             KeyError: the table does not exist.
         """
-        with utc_timestamps(self._engine.spark):
+        with own_meaning(self._engine.spark):
             if name == "bronze":
                 return self._snapshot.read(self._engine.spark, "bronze", f"{DDL}, date string")
             if name in SILVER_SCHEMAS:
@@ -76,7 +76,7 @@ class PipelineSnapshot:
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire_pipeline.gold.cluster_at`."""
-        with utc_timestamps(self._engine.spark):
+        with own_meaning(self._engine.spark):
             return cluster_at(self._view(), at, broker_id, cluster_id)
 
     def _view(self) -> GoldView:
