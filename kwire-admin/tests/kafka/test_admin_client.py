@@ -64,6 +64,18 @@ async def test_incomplete_change_reports_what_was_changed(cluster: KafkaCluster)
         (await admin.delete_topics(["half"])).raise_first()
 
 
+async def test_name_is_free_once_a_deletion_is_waited_for(cluster: KafkaCluster) -> None:
+    new = NewTopic(partitions=3, replication_factor=1)
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        for _ in range(3):
+            for name in ("free.1", "free_1"):  # these names collide
+                (await admin.create_topics({name: new}, validate_only=True)).raise_first()
+                (await admin.create_topics({name: new})).raise_first()
+                await admin.wait_until_created([name])
+                (await admin.delete_topics([name])).raise_first()
+                await admin.wait_until_deleted([name])
+
+
 async def test_partitions_are_reassigned_and_their_leaders_elected(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.create_topics({"moved": NewTopic(assignment={0: [1], 1: [1]})})).raise_first()

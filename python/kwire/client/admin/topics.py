@@ -23,10 +23,16 @@ from collections.abc import Mapping
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
+from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
+from kwire.client.admin.errors import ChangeTimeout
+from kwire.client.admin.quorum import has_zookeeper
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kwire.client.admin.backend import AdminSession, TopicListings, Topics
     from kwire.client.admin.completion import ProgressCallback
@@ -155,6 +161,39 @@ async def wait_until_deleted(
     timeout: float = 30.0,
     on_progress: ProgressCallback | None = None,
 ) -> None:
-    """Wait until no broker reports these topics. See `wait_until_created` for the other arguments."""
+    """Wait until no broker reports these topics, and their names are free for new topics.
+
+    See `wait_until_created` for the other arguments.
+    """
+    deadline = admin.router.metadata.clock() + timeout
     conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
     await completion.wait_until(admin, "deleted", conditions, timeout, on_progress)
+    if conditions and admin.dialect == "kafka" and await has_zookeeper(admin):
+        # Brokers forget a topic before its znodes are deleted, and its name is taken until then.
+        await _wait_until_free(admin, tuple(conditions), timeout, deadline)
+
+
+async def _wait_until_free(admin: AdminSession, names: Sequence[str], timeout: float, deadline: float) -> None:
+    """Wait until the controller would create topics with these names, or refuses them for another reason.
+
+    Raises:
+        ChangeTimeout: a name is taken at the deadline.
+    """
+    from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
+
+    new = tuple(
+        CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=()) for name in names
+    )
+    request = CreateTopicsRequest(topics=new, timeout_ms=int(admin.router.timeout * 1000), validate_only=True)
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            response = (await admin.router.read(request, CONTROLLER, first_error_code("topics"))).response
+        except NoCommonVersion:  # nobody can create a topic
+            return
+        taken = [topic.name for topic in response.topics if topic.error_code == ErrorCode.TOPIC_ALREADY_EXISTS]
+        if not taken:
+            return
+        if admin.router.metadata.clock() >= deadline:
+            raise ChangeTimeout("deleted", timeout, {"the controller": [f"still has {name}" for name in taken]})
+        pause = await back_off(pause)
