@@ -9,6 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
+from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
 from kwire_cluster.node import znode_watcher
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
@@ -101,3 +102,16 @@ async def test_cluster_survives_a_protected_znode(
                 await eventually(lambda: has_config(second, "5") and has_config(third, "5"))
             finally:
                 await third.stop(grace=0.5)
+
+
+async def test_change_of_configs_that_another_program_has_written_says_why(server: EmbeddedZooKeeper) -> None:
+    root = await new_root(server)
+    changes = {ConfigResource(ConfigResourceType.TOPIC, "odd"): ConfigChange(set={"retention.ms": "5"})}
+    async with nodes(root, 1, 2) as (first, _):
+        assert await is_created(first, "odd")
+        with tool(root) as client:
+            client.set("/config/topics/odd", b"malformed")
+        async with await AdminClient.open(f"127.0.0.1:{first.port}", timeout=20) as admin:
+            [error] = (await admin.alter_configs(changes)).errors.values()
+            assert "another program has just changed or protected the znodes of the topic: try again" in error.text
+            (await admin.alter_configs(changes)).raise_first()  # the controller has read the topic again

@@ -21,6 +21,10 @@ NAMED = 5
 """Maximum number of configs or partitions that a reason names."""
 
 
+UNWRITTEN = (
+    "the controller could not write it to ZooKeeper, because another program has just changed or protected the znodes "
+    "of the topic: try again, and see the log of the controller if it fails again"
+)
 TIMED_OUT = "the controller could not reach ZooKeeper in time: the outcome is unknown"
 
 
@@ -77,6 +81,8 @@ def _reason(
     match code:
         case ErrorCode.REQUEST_TIMED_OUT:
             return TIMED_OUT
+        case ErrorCode.ADMIN_REQUEST_FAILED:
+            return UNWRITTEN
         case ErrorCode.INVALID_ARGUMENT_PARTITIONS if partitions is not None and partitions < 1:
             return f"{partitions} is not a number of partitions: a topic has at least 1"
         case ErrorCode.INVALID_ARGUMENT_PARTITIONS if partitions is not None:

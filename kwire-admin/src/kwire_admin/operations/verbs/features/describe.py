@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature.
+    """A feature, or a broker in a cluster without features.
 
     Attributes:
-        name: such as `metadata.version`.
+        name: such as `metadata.version`; None if no broker supports any feature.
         supported_min: the lowest level that the broker supports; None if it does not know the feature.
         supported_max: the highest level.
         finalized: the level of the cluster; None if it has none.
@@ -31,7 +31,7 @@ class Feature:
         reason: the obstacle to a lower level, with `--safe`.
     """
 
-    name: str
+    name: str | None
     supported_min: int | None
     supported_max: int | None
     finalized: int | None
@@ -43,7 +43,7 @@ class Feature:
     reason: str | None = field(default=None, metadata=column(if_known=True))
 
 
-@operation(nothing="The brokers support no features.", examples=("features describe", "features describe --safe"))
+@operation(examples=("features describe", "features describe --safe"))
 async def describe(
     run: Run,
     safe: Annotated[
@@ -52,17 +52,22 @@ async def describe(
 ) -> Rows[Feature]:
     """Describe the features that brokers support, and their levels in the cluster: a row for each broker.
 
-    During an upgrade, brokers support different levels, and hear of new finalized levels one after the other.
+    During an upgrade, brokers support different levels, and hear of new finalized levels one after the other. Brokers
+    that support no features are listed without a name.
     """
     rows: Rows[Feature] = []
     by_broker = await _features(run)
     newest = max(by_broker.values(), key=lambda features: features.epoch, default=None)
     names = {name for features in by_broker.values() for name in features.supported_features}
-    for name in sorted({*names, *(newest.finalized_features if newest is not None else ())}):
+    listed: list[str | None] = [*sorted({*names, *(newest.finalized_features if newest is not None else ())})]
+    for name in listed or [None]:
         is_finalized = newest is not None and name in newest.finalized_features
-        lowest = await run.admin.lowest_safe_level(name) if safe and is_finalized else None
+        lowest = await run.admin.lowest_safe_level(name) if name is not None and safe and is_finalized else None
         for broker, features in sorted(by_broker.items()):
-            supported, finalized = features.supported_features.get(name), features.finalized_features.get(name)
+            supported, finalized = (
+                features.supported_features.get(name or ""),
+                features.finalized_features.get(name or ""),
+            )
             rows.append(
                 Feature(
                     name,
