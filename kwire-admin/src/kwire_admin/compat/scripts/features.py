@@ -24,6 +24,21 @@ METADATA_VERSIONS = (
     *("4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0", "4.4-IV0", "4.4-IV1", "4.4-IV2", "4.5-IV0"),
 )
 """The names of the levels of metadata.version from 1 on, as Kafka 4.4.0 knows them (`MetadataVersion.java`)."""
+MINIMUM, LATEST_PRODUCTION = "3.3-IV3", "4.4-IV2"
+"""The lowest level of metadata.version that Kafka 4.4.0 supports, and the level of a new cluster."""
+DEFAULT_LEVELS = {
+    "kraft.version": {"3.9-IV0": 1},
+    "transaction.version": {"4.0-IV2": 2},
+    "group.version": {"4.0-IV0": 1},
+    "eligible.leader.replicas.version": {"4.1-IV0": 1},
+    "share.version": {"4.2-IV0": 1, "4.4-IV0": 2},
+    "streams.version": {"4.2-IV1": 1},
+}
+"""The default levels of features by the metadata.version since which they hold; before, and without one, it is 0.
+
+As in `Feature.java` of Kafka 4.4.0, where the last one is the highest level of the feature as well."""
+DEPENDENCIES = {("eligible.leader.replicas.version", 1): "4.0-IV1"}
+"""The metadata.version that a level of a feature needs, if it needs one."""
 
 
 async def run(run: ScriptRun) -> None:
@@ -71,13 +86,11 @@ async def _update(run: ScriptRun) -> None:
     [command] = values.words
     levels: dict[str, int] = {}
     for text in values.all("feature"):
-        name, _, level = text.partition("=")
         if command == "disable":
-            levels[name] = 0
+            levels[text.partition("=")[0]] = 0
             continue
-        if not level.isdigit():
-            raise ScriptFailed(f"Can't parse feature=level string {text}: equals sign not found.")
-        levels[name] = int(level)
+        name, level = _feature_level(text)
+        levels[name] = level
     metadata = values.get("metadata") or values.get("release-version")
     if metadata is not None:
         levels[METADATA] = _metadata_level(metadata)
@@ -108,7 +121,69 @@ async def _update(run: ScriptRun) -> None:
         raise ScriptFailed(f"{len(errors)} out of {len(levels)} operation(s) failed.")
 
 
-COMMANDS = {"describe": _describe, "upgrade": _update, "downgrade": _update, "disable": _update}
+async def _version_mapping(run: ScriptRun) -> None:
+    """Print the default levels of features in a release, without a cluster."""
+    release = run.values.get("release-version") or LATEST_PRODUCTION
+    supported = METADATA_VERSIONS[METADATA_VERSIONS.index(MINIMUM) :]
+    names = [name for name in supported if name == release or re.fullmatch(rf"{re.escape(release)}-IV\d+", name)]
+    if not names:
+        raise ScriptFailed(
+            f"Unknown metadata.version '{release}'. Supported metadata.version are: {', '.join(supported)}"
+        )
+    metadata = METADATA_VERSIONS.index(names[-1])
+    run.print(f"{METADATA}={metadata + 1} ({release})")
+    for name, levels in DEFAULT_LEVELS.items():
+        since = [level for version, level in levels.items() if METADATA_VERSIONS.index(version) <= metadata]
+        run.print(f"{name}={since[-1] if since else 0}")
+
+
+async def _feature_dependencies(run: ScriptRun) -> None:
+    """Print what the levels of features need, without a cluster."""
+    texts = run.values.all("feature")
+    if not texts:
+        raise ScriptFailed("Command line error: argument --feature is required. Type --help for help.")
+    for text in texts:
+        name, level = _feature_level(text)
+        needed = DEPENDENCIES.get((name, level))
+        shown = f"{name}={level}"
+        if name == METADATA:
+            if not METADATA_VERSIONS.index(MINIMUM) < level <= len(METADATA_VERSIONS):
+                raise ScriptFailed(f"Unknown {METADATA} {level}")
+            shown += f" ({_level(name, level)})"
+        elif name not in DEFAULT_LEVELS:
+            raise ScriptFailed(f"Unknown feature: {name}")
+        elif not 0 <= level <= max(DEFAULT_LEVELS[name].values()):
+            raise ScriptFailed(f"No feature:{name} with feature level {level}")
+        if needed is None:
+            run.print(f"{shown} has no dependencies.")
+        else:
+            run.print(f"{shown} requires:")
+            run.print(f"    {METADATA}={METADATA_VERSIONS.index(needed) + 1} ({needed})")
+
+
+def _feature_level(text: str) -> tuple[str, int]:
+    """Return the name and the level of a text such as `group.version=1`.
+
+    Raises:
+        ScriptFailed: it has no level, or one that is not a number of 16 bits.
+    """
+    failure = f"Can't parse feature=level string {text}: "
+    name, separator, level = text.partition("=")
+    if not separator:
+        raise ScriptFailed(f"{failure}equals sign not found.")
+    if not re.fullmatch(r"[+-]?[0-9]+", level) or not -(2**15) <= int(level) < 2**15:
+        raise ScriptFailed(f"{failure}unable to parse {level} as a short.")
+    return name, int(level)
+
+
+COMMANDS = {
+    "describe": _describe,
+    "upgrade": _update,
+    "downgrade": _update,
+    "disable": _update,
+    "version-mapping": _version_mapping,
+    "feature-dependencies": _feature_dependencies,
+}
 
 
 def _metadata_level(text: str) -> int:

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 FAILURE = "Error occurred: "
 NO_LEADER = "There is no leader for this topic-partition as we are in the middle of a leadership election."
-TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+TIMES = {
+    "latest": -1,
+    "earliest": -2,
+    "max-timestamp": -3,
+    "earliest-local": -4,
+    "latest-tiered": -5,
+    "earliest-pending-upload": -6,
+}
 RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
 
 
@@ -33,7 +40,7 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
     if "topic-partitions" in values and ("topic" in values or "partitions" in values):
         raise ScriptFailed(f"{FAILURE}--topic-partitions cannot be used with --topic or --partitions")
-    spec = OffsetSpec(_time(values.get("time") or "latest"))
+    spec = OffsetSpec(_time(run, values.get("time") or "latest"))
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
     described = await admin.describe_topics()
@@ -66,15 +73,16 @@ async def run(run: ScriptRun) -> None:
             run.print(f"{partition.topic}:{partition.partition}:{offset.offset}")
 
 
-def _time(text: str) -> int:
+def _time(run: ScriptRun, text: str) -> int:
     if text in TIMES:
         return TIMES[text]
     try:
         return int(text)
     except ValueError:
+        newest = "" if run.is_before("4.2") else " / -6 or earliest-pending-upload"  # KIP-1023
         raise ScriptFailed(
             f"{FAILURE}Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
-            "/ -4 or earliest-local / -5 or latest-tiered, or a specified long format timestamp"
+            f"/ -4 or earliest-local / -5 or latest-tiered{newest}, or a specified long format timestamp"
         ) from None
 
 
