@@ -56,7 +56,7 @@ def scrape(*views: ClusterView, openmetrics: bool = False) -> Series:
 
 def text(*views: ClusterView, openmetrics: bool = False) -> str:
     """Return a page of metrics."""
-    return b"".join(page(views, CollectorRegistry(), openmetrics=openmetrics).parts).decode()
+    return page(views, CollectorRegistry(), openmetrics=openmetrics).text().decode()
 
 
 def view(names: str = "kwire", name: str = "test", **options: Any) -> ClusterView:

@@ -148,18 +148,23 @@ def committed_at(offset: int) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(name="orders", partitions=(partition,))
 
 
+def written_at(history: OffsetHistory, position: int, offset: int) -> float:
+    [time] = history.written_at([position], [offset])
+    return time
+
+
 def test_samples_are_bounded_and_dropped_when_no_group_needs_them() -> None:
     history = OffsetHistory()
     for number in range(20_000):
         history.add(START + INTERVAL * number, [number])
     assert len(history._samples) <= MAX_SAMPLES
-    assert history.written_at(0, 19_990) == START + INTERVAL * 19_991
+    assert written_at(history, 0, 19_990) == START + INTERVAL * 19_991
     for offset in (10, 1_000, 10_000, 18_000):
         age = INTERVAL * (19_999 - offset)
-        assert abs(START + INTERVAL * offset - history.written_at(0, offset)) <= INTERVAL + 0.15 * age
-    history.drop_before(history.written_at(0, 19_990))
+        assert abs(START + INTERVAL * offset - written_at(history, 0, offset)) <= INTERVAL + 0.15 * age
+    history.drop_before(written_at(history, 0, 19_990))
     assert len(history._samples) < 20
-    assert history.written_at(0, 19_990) == START + INTERVAL * 19_991
+    assert written_at(history, 0, 19_990) == START + INTERVAL * 19_991
 
 
 def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None:
@@ -183,21 +188,21 @@ def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None
 def test_nothing_is_claimed_before_the_first_sample() -> None:
     """A record that the exporter did not see arrive is at least as old as the exporter."""
     history = OffsetHistory()
-    assert history.written_at(0, 5) == UNKNOWN
+    assert written_at(history, 0, 5) == UNKNOWN
     history.add(1000.0, [100, UNKNOWN])
-    assert history.written_at(0, 5) == 1000.0
-    assert not history.is_bounded(0, 5)
-    assert history.written_at(1, 5) == UNKNOWN
+    assert written_at(history, 0, 5) == 1000.0
+    assert history.unbounded([0, 1], [5, 5]) == [0, 1]
+    assert written_at(history, 1, 5) == UNKNOWN
     history.add(1015.0, [100, 7])
     assert len(history._samples) == 2
     history.add(1030.0, [100, 7])
     assert len(history._samples) == 2, "nothing moved"
     history.add(9000.0, [101, 7])
-    assert history.written_at(0, 100) == 9000.0, "no time is interpolated across silence"
-    assert history.is_bounded(0, 100)
-    assert history.written_at(1, 5) == 1015.0
+    assert written_at(history, 0, 100) == 9000.0, "no time is interpolated across silence"
+    assert history.unbounded([1, 0], [5, 100]) == [0]
+    assert written_at(history, 1, 5) == 1015.0
     history.add(8000.0, [200, 7])  # the clock was set back
-    assert history.written_at(0, 150) == 9000.0
+    assert written_at(history, 0, 150) == 9000.0
 
 
 def fetched(timestamp_ms: int) -> Callable[[FetchRequest], FetchResponse]:

@@ -63,6 +63,7 @@ class PollerContext:
         cluster_id: the cluster id of the last response that has one.
         clock: the time of polls.
         has_topics: event, set after the first response with topics.
+        first_round: the time of the first further request to any broker, in seconds of the loop; None before it.
     """
 
     options: PollerOptions
@@ -74,6 +75,16 @@ class PollerContext:
     random: Random = field(default_factory=Random)
     clock: PollClock = field(default_factory=PollClock)
     has_topics: asyncio.Event = field(default_factory=asyncio.Event)
+    first_round: float | None = None
+
+    def nearest_round(self, time: float, interval: float) -> float:
+        """Return the round of an interval that is nearest to a time.
+
+        All brokers are asked in the same rounds, so that their responses describe the cluster at about the same time.
+        """
+        if self.first_round is None:
+            self.first_round = time
+        return self.first_round + round((time - self.first_round) / interval) * interval
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter.
@@ -265,7 +276,7 @@ class BrokerPoller:
                 request = polled.request
                 current = request(metadata, self.broker_id) if callable(request) else request
                 await self._send_all(connection, trackers, as_sequence(current))
-            due = self._next(due, polled.interval)
+            due = self._next(self._context.nearest_round(due, polled.interval), polled.interval)
             await asyncio.sleep(due - _now())
 
     async def _send_all(

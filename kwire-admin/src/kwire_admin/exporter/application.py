@@ -47,7 +47,10 @@ __all__ = ["MonitoredCluster", "application", "monitor", "page"]
 log = logging.getLogger("kwire_admin.exporter")
 
 RENDER_DELAY_S = 0.5
-"""Seconds from the first response of a round to its rendering. Chosen: most brokers answer within milliseconds."""
+"""Seconds without a response from which a round is rendered. Chosen: most brokers answer within milliseconds."""
+LONGEST_DELAY_S = 2.0
+"""Seconds from the first response of a round to its rendering, although others arrive. Chosen: the rounds of all
+brokers begin within a second, and a part that is rendered twice costs twice as much."""
 
 
 class MonitoredCluster(NamedTuple):
@@ -112,15 +115,15 @@ async def _poll(cluster: MonitoredCluster, saver: HistorySaver) -> None:
         config=cluster.config,
     ) as poller:
         view.age_interval = cluster.interval / 2
-        deadline, is_first = loop.time() + cluster.interval, True
+        deadline, latest = loop.time() + cluster.interval, 0.0
         while True:
-            # Responses of a round arrive within a moment of each other, so the first one sets the time of the next
-            # rendering, and the others wait for it. Without any response, values become stale, too.
+            # Responses of a round arrive within a moment of each other, so they are rendered together once no more
+            # arrive. Without any response, values become stale, too.
             try:
                 async with asyncio.timeout_at(deadline):
                     poll = await anext(poller)
             except TimeoutError:
-                deadline, is_first = loop.time() + cluster.interval, True
+                deadline, latest = loop.time() + cluster.interval, 0.0
                 has_asked = state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
                 if not view.is_due(cluster.interval) and view.is_ready >= has_asked:
                     continue  # most polls of Metadata find no change
@@ -135,8 +138,9 @@ async def _poll(cluster: MonitoredCluster, saver: HistorySaver) -> None:
                 continue
             state.take_poll(poll)
             state.take_metadata(poll, poller.agreed)
-            if is_first:
-                deadline, is_first = loop.time() + RENDER_DELAY_S, False
+            now = loop.time()
+            latest = latest or now + LONGEST_DELAY_S
+            deadline = min(now + RENDER_DELAY_S, latest)
 
 
 class HistorySaver:
@@ -182,12 +186,16 @@ async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) ->
 
 
 def page(
-    views: Sequence[ClusterView], registry: prometheus_client.CollectorRegistry, *, openmetrics: bool
+    views: Sequence[ClusterView],
+    registry: prometheus_client.CollectorRegistry,
+    *,
+    openmetrics: bool,
+    is_gzip: bool = False,
 ) -> MetricsPage:
-    """Return what is known about some clusters and this process."""
+    """Return what is known about some clusters and this process. `is_gzip`: True for `gzip`, False for `text`."""
     generate = openmetrics_exposition.generate_latest if openmetrics else prometheus_client.generate_latest
     families = zip(*(view.families for view in views), strict=True)
-    return MetricsPage.of(families, generate(registry), openmetrics=openmetrics)
+    return MetricsPage.of(families, generate(registry), openmetrics=openmetrics, is_gzip=is_gzip)
 
 
 def application(
@@ -218,12 +226,13 @@ def application(
     async def metrics(request: Request) -> Response:
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
         headers = {"Content-Type": OPENMETRICS if openmetrics else TEXT, "Vary": "Accept, Accept-Encoding"}
-        content = page(views, registry, openmetrics=openmetrics)
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        is_gzip = "gzip" in request.headers.get("accept-encoding", "")
+        content = page(views, registry, openmetrics=openmetrics, is_gzip=is_gzip)
+        if is_gzip:
             body = await asyncio.to_thread(content.gzip)  # zlib releases the interpreter, so polls go on
             headers["Content-Encoding"] = "gzip"
         else:
-            body = b"".join(content.parts)
+            body = content.text()
         return Response(body, headers=headers)
 
     async def health(_: Request) -> Response:

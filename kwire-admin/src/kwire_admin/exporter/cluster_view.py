@@ -40,7 +40,8 @@ __all__ = ["ClusterView"]
 
 SLICE_S = 0.02
 """Seconds of rendering between two pauses. Chosen: a scrape that waits for one slice does not notice it."""
-NO_AGE = b"0.0"
+OWN_VALUES = frozenset({"series", "omitted_series"})
+"""The values that count the series."""
 PARTS = 20
 """Number of parts that are rendered between two looks at the clock."""
 
@@ -150,6 +151,9 @@ class ClusterView:
         changed, removed = state.topics.take_changes()
         for name in removed:
             state.groups.mark_readers(name)
+        for name in changed[Source.NEWEST]:
+            # Once for the responses of all brokers, each of which leads a few partitions of the topic.
+            state.topics.records[name].add_sample(state.topics.newest_at)
         for name in changed[Source.NEWEST] | changed[Source.OLDEST]:
             state.groups.mark_readers(name)
         groups = state.groups.take_changes()
@@ -200,7 +204,7 @@ class ClusterView:
                         ages[time, before] = str(age_at(time, before)).encode(), str(age_at(time, now)).encode()
                     values.append(ages[time, before])
                 read.age(now)
-                if values[-1][0] == NO_AGE or now < before:  # different times have equal values
+                if now < before or len(dict(values)) < len(values):  # different times have equal values
                     self._render_families(self._aging, key, read)
                 else:  # the oldest first: no new value is a value that is still to be replaced
                     for family in self._aging:
@@ -285,12 +289,15 @@ class ClusterView:
         """Render the series of the cluster, and decide which series are shown."""
         self.state.answers.has_changed = False
         self.state.topics.count()
+        values = cluster_values(self.state)
+        families = self._of_scope[Scope.CLUSTER]
         # The number of series is a series itself, so a second pass counts the lines that the first one added.
         for _ in range(2):
             self._include()
-            values = cluster_values(self.state) | self._own_values()
-            for family in self._of_scope[Scope.CLUSTER]:
+            values |= self._own_values()
+            for family in families:
                 family.set("", family.lines(values.get(family.metric.value)))
+            families = [family for family in families if family.metric.value in OWN_VALUES]
         self._include()
 
     def _own_values(self) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """Series as text: rendered when they change, joined when they are scraped.
 
 A family has a block of text for each topic, group, or group and topic. A scrape joins the blocks of all families. For
-gzip, each family is one run of deflate blocks that ends at a byte, so it is compressed again only if it changed: runs
-can be concatenated, and one header and checksum make a gzip member of them (RFC 1952).
+gzip, each family is one run of deflate blocks that ends at a byte, so its text is joined and compressed again only if
+it changed: runs can be concatenated, and one header and checksum make a gzip member of them (RFC 1952). The checksum of
+a concatenation follows from those of its parts, as in zlib's `crc32_combine`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,59 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 LAST_BLOCK = b"\x03\x00"
 """An empty final block of deflate."""
+CRC_POLYNOMIAL = 0xEDB8_8320
+"""The polynomial of CRC-32 with the coefficient of x**0 in the highest bit; x**32 is left out."""
+ONE = 1 << 31
+"""The polynomial 1."""
+
+
+class CompressedText(NamedTuple):
+    """Text as deflate blocks that end at a byte, none of them the last one.
+
+    Attributes:
+        blocks: the blocks.
+        checksum: the CRC-32 of the text.
+        size: length of the text in bytes.
+        shift: the polynomial that moves a checksum behind which the text is appended.
+    """
+
+    blocks: bytes
+    checksum: int
+    size: int
+    shift: int
+
+    @classmethod
+    def of(cls, text: bytes) -> CompressedText:
+        """Compress a text."""
+        stream = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+        blocks = stream.compress(text) + stream.flush(zlib.Z_SYNC_FLUSH)
+        return cls(blocks, zlib.crc32(text), len(text), _power(8 * len(text)))
+
+    def checksum_after(self, before: int) -> int:
+        """Return the checksum of a text with a checksum, followed by this text."""
+        return _product(self.shift, before) ^ self.checksum
+
+
+def _product(left: int, right: int) -> int:
+    """Multiply two polynomials modulo the polynomial of CRC-32."""
+    product = 0
+    while left:
+        if left & ONE:
+            product ^= right
+        left = left << 1 & 0xFFFF_FFFF
+        right = right >> 1 ^ CRC_POLYNOMIAL if right & 1 else right >> 1
+    return product
+
+
+def _power(exponent: int) -> int:
+    """Return a power of x modulo the polynomial of CRC-32."""
+    power, square = ONE, ONE >> 1
+    while exponent:
+        if exponent & 1:
+            power = _product(square, power)
+        square = _product(square, square)
+        exponent >>= 1
+    return power
 
 
 class Family:
@@ -56,7 +110,7 @@ class Family:
         self.series = self.included = self._version = 0
         self._blocks: dict[Hashable, bytes] = {}
         self._counts: dict[Hashable, int] = {}
-        self._compressed: tuple[int, bytes] = (-1, b"")
+        self._compressed: tuple[int, CompressedText | None] = (-1, None)
         self.set_constant({})
 
     def set_constant(self, constant: Mapping[str, str]) -> None:
@@ -150,19 +204,41 @@ class Family:
             left -= self._counts[key]
         return b"".join(blocks)
 
-    def compressed(self, text: bytes, version: int) -> bytes:
-        """Return the text of a version as deflate blocks that end at a byte. May be called in any thread."""
-        known, blocks = self._compressed
-        if known != version:
-            blocks = deflated(text)
-            self._compressed = version, blocks
-        return blocks
+    def compressed(self) -> CompressedText | None:
+        """Return the text that a page shows in compressed form; None if it changed since it was compressed."""
+        version, compressed = self._compressed
+        return compressed if version == self._version else None
+
+    def keep(self, version: int, compressed: CompressedText) -> None:
+        """Take the compressed text of a version. May be called in any thread."""
+        self._compressed = version, compressed
 
 
-def deflated(text: bytes) -> bytes:
-    """Return deflate blocks of their own, none of them the last one, that end at a byte."""
-    stream = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return stream.compress(text) + stream.flush(zlib.Z_SYNC_FLUSH)
+class Part(NamedTuple):
+    """The text of a family, of a header, or of this process.
+
+    Attributes:
+        content: the text, compressed if it was compressed before.
+        family: the family with its version; None for other text.
+    """
+
+    content: bytes | CompressedText
+    family: tuple[Family, int] | None = None
+
+    def text(self) -> bytes:
+        """Return the text."""
+        content = self.content
+        return content if isinstance(content, bytes) else zlib.decompress(content.blocks + LAST_BLOCK, -zlib.MAX_WBITS)
+
+    def compressed(self) -> CompressedText:
+        """Return the text in compressed form."""
+        if isinstance(self.content, CompressedText):
+            return self.content
+        compressed = CompressedText.of(self.content)
+        if self.family is not None:
+            family, version = self.family
+            family.keep(version, compressed)
+        return compressed
 
 
 class MetricsPage(NamedTuple):
@@ -170,37 +246,42 @@ class MetricsPage(NamedTuple):
 
     Attributes:
         parts: the headers of metrics, each followed by the lines of its families.
-        families: the family of each part with its version; None for other text.
     """
 
-    parts: Sequence[bytes]
-    families: Sequence[tuple[Family, int] | None]
+    parts: Sequence[Part]
 
     @classmethod
-    def of(cls, metrics: Iterable[Sequence[Family]], process_text: bytes, *, openmetrics: bool) -> MetricsPage:
+    def of(
+        cls, metrics: Iterable[Sequence[Family]], process_text: bytes, *, openmetrics: bool, is_gzip: bool
+    ) -> MetricsPage:
         """Join the families of all clusters, metric by metric.
 
         Args:
             metrics: for each metric, its families.
             process_text: the metrics of this process in the same format, with the end of the page.
             openmetrics: the format: OpenMetrics, or Prometheus' text.
+            is_gzip: True if `gzip` will be called, so that what is compressed already is not joined.
         """
-        parts: list[bytes] = []
-        families: list[tuple[Family, int] | None] = []
+        parts: list[Part] = []
         for of_metric in metrics:
             if any(family.included for family in of_metric):
-                parts.append(of_metric[0].metric.header(openmetrics=openmetrics).encode())
-                families.append(None)
-                parts += [family.text() for family in of_metric]
-                families += [(family, family.version) for family in of_metric]
-        return cls([*parts, process_text], [*families, None])
+                parts.append(Part(of_metric[0].metric.header(openmetrics=openmetrics).encode()))
+                for family in of_metric:
+                    compressed = family.compressed() if is_gzip else None
+                    parts.append(Part(compressed or family.text(), (family, family.version)))
+        return cls([*parts, Part(process_text)])
+
+    def text(self) -> bytes:
+        """Return the page."""
+        return b"".join([part.text() for part in self.parts])
 
     def gzip(self) -> bytes:
-        """Return the page as one gzip member."""
+        """Return the page as one gzip member. May be called in any thread."""
         pieces, checksum, size = [GZIP_HEADER], 0, 0
-        for part, family in zip(self.parts, self.families, strict=True):
-            pieces.append(deflated(part) if family is None else family[0].compressed(part, family[1]))
-            checksum, size = zlib.crc32(part, checksum), size + len(part)
+        for part in self.parts:
+            compressed = part.compressed()
+            pieces.append(compressed.blocks)
+            checksum, size = compressed.checksum_after(checksum), size + compressed.size
         return b"".join([*pieces, LAST_BLOCK, pack("<II", checksum, size & 0xFFFF_FFFF)])
 
 

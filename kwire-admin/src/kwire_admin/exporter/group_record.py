@@ -143,32 +143,37 @@ class GroupTopic:
 
     def _find_times(self, topic: MonitoredTopic | None, lags: Sequence[int]) -> None:
         """Find the times of the first unread records of all partitions, and which of them are not known."""
-        self.unbounded = {}
-        if topic is None:
-            self._written = [UNKNOWN] * len(lags)
-        elif not self.is_behind:
-            self._written = [CAUGHT_UP if lag == 0 else UNKNOWN for lag in lags]
-        else:
-            self._written = [
-                self._written_at(topic, index, offset) if lag > 0 else CAUGHT_UP if lag == 0 else UNKNOWN
-                for index, offset, lag in zip(self.indexes, self.committed, lags, strict=True)
-            ]
-        self.written_times = sorted(set(self._written) - {UNKNOWN, CAUGHT_UP}) if self.is_behind else ()
+        self.unbounded, self.written_times = {}, ()
+        written: list[float] = [CAUGHT_UP if lag == 0 and topic is not None else UNKNOWN for lag in lags]
+        self._written = written
+        if topic is not None and self.is_behind:
+            self._find_unread_times(topic, [place for place, lag in enumerate(lags) if lag > 0], written)
+            self.written_times = sorted(set(written) - {UNKNOWN, CAUGHT_UP})
 
-    def _written_at(self, topic: MonitoredTopic, index: int, committed: int) -> float:
-        """Return the time of the first unread record: its own timestamp if it was fetched, else when it was seen."""
-        position = topic.position(index)
-        if position is None:  # the coordinator of a share group reports lags of partitions that its topic lacks
-            return UNKNOWN
-        offset = max(committed, topic.oldest[position])  # records before the log's start cannot be read any more
-        seen = topic.history.written_at(position, offset)
-        unread = self.unread.get(index)
-        if unread is not None and unread.offset == offset:
-            known = [time for time in (seen, unread.timestamp) if time is not None and time != UNKNOWN]
-            return min(known, default=UNKNOWN)
-        if topic.newest[position] > offset and not topic.history.is_bounded(position, offset):
-            self.unbounded[index] = offset
-        return seen
+    def _find_unread_times(self, topic: MonitoredTopic, places: Sequence[int], written: list[float]) -> None:
+        """Set the times at some places of `written`: a record's own timestamp if it was fetched, else a sample's."""
+        positions = topic.positions([self.indexes[place] for place in places])
+        if UNKNOWN in positions:  # the coordinator of a share group reports lags of partitions that its topic lacks
+            places = [place for place, position in zip(places, positions, strict=True) if position != UNKNOWN]
+            positions = [position for position in positions if position != UNKNOWN]
+        # Records before the start of the log cannot be read any more.
+        offsets = [
+            max(self.committed[place], topic.oldest[position])
+            for place, position in zip(places, positions, strict=True)
+        ]
+        for place, seen in zip(places, topic.history.written_at(positions, offsets), strict=True):
+            written[place] = seen
+        fetched: set[int] = set()
+        for place, offset in zip(places, offsets, strict=True) if self.unread else ():
+            unread = self.unread.get(self.indexes[place])
+            if unread is not None and unread.offset == offset:
+                fetched.add(self.indexes[place])
+                known = [time for time in (written[place], unread.timestamp) if time is not None and time != UNKNOWN]
+                written[place] = min(known, default=UNKNOWN)
+        for number in topic.history.unbounded(positions, offsets):
+            index, offset = self.indexes[places[number]], offsets[number]
+            if index not in fetched and topic.newest[positions[number]] > offset:
+                self.unbounded[index] = offset
 
     def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:
         """Find the partitions without a committed offset: of members, and of a topic that the group has committed."""

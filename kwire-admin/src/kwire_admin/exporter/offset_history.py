@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,7 +78,7 @@ class OffsetHistory:
         samples, values = self._samples, array("q", ends)
         if UNKNOWN in values and samples:  # an end that is not known now is not known to have moved
             before = samples[-1]
-            values = array("q", [_end(before, index) if end == UNKNOWN else end for index, end in enumerate(values)])
+            values = array("q", [_end(index, before) if end == UNKNOWN else end for index, end in enumerate(values)])
         if samples and samples[-1].ends == values:
             return
         if samples and samples[-1].at >= time:  # the clock was set back: the order of samples decides, not their time
@@ -97,30 +98,52 @@ class OffsetHistory:
         needed = next((position for position, sample in enumerate(samples) if sample.at >= time), len(samples))
         del samples[: max(needed - 1, 0)]
 
-    def written_at(self, partition: int, offset: int) -> float:
-        """Return when the end of the log was first seen behind an offset; UNKNOWN without a sample of the partition.
+    def written_at(self, positions: Sequence[int], offsets: Sequence[int]) -> list[float]:
+        """Return when the end of each log was first seen behind an offset; UNKNOWN without a sample of the partition.
 
-        A record before the first sample is at least that old, and `is_bounded` returns False for it.
+        A record before the first sample is at least that old, and `unbounded` has its place. All partitions are looked
+        up together: a sample is read once for all of them.
 
         Args:
-            partition: the position of the partition.
-            offset: an offset before the end of its log.
+            positions: the positions of partitions.
+            offsets: for each of them, an offset before the end of its log.
         """
         samples = self._samples
-        if not samples or _end(samples[-1], partition) == UNKNOWN:
-            return UNKNOWN
+        if not samples:
+            return [UNKNOWN] * len(positions)
+        last = samples[-1]
+        ends = _ends(last, positions)
+        times = [last.at if end != UNKNOWN else UNKNOWN for end in ends]
+        # Behind the last sample, the log has grown since: its time stays.
+        left = [place for place, (end, offset) in enumerate(zip(ends, offsets, strict=True)) if end > offset]
         # Most groups are behind by some intervals at most, and a look at a few samples costs less than a search.
-        for position in range(len(samples) - 2, max(len(samples) - 2 - RECENT, -1), -1):
-            if _end(samples[position], partition) <= offset:
-                return samples[position + 1].at
-        position = bisect_right(samples, offset, key=lambda sample: _end(sample, partition))
-        return samples[min(position, len(samples) - 1)].at  # behind the last sample, the log has grown since
+        oldest = max(len(samples) - 1 - RECENT, 0)
+        for number in range(len(samples) - 2, oldest - 1, -1):
+            if not left:
+                return times
+            sample = samples[number]
+            ends = _ends(sample, positions)
+            left = [place for place in left if ends[place] > offsets[place]]
+            for place in left:
+                times[place] = sample.at
+        for place in left if oldest else ():
+            key = partial(_end, positions[place])
+            times[place] = samples[bisect_right(samples, offsets[place], 0, oldest, key=key)].at
+        return times
 
-    def is_bounded(self, partition: int, offset: int) -> bool:
-        """Return whether a sample shows the log before the record at an offset was written."""
-        # Ends ascend, so the first one that is known decides.
-        first = next((end for sample in self._samples if (end := _end(sample, partition)) != UNKNOWN), UNKNOWN)
-        return UNKNOWN < first <= offset
+    def unbounded(self, positions: Sequence[int], offsets: Sequence[int]) -> list[int]:
+        """Return the places of the records for which no sample shows the log before they were written."""
+        ends = _ends(self._samples[0], positions) if self._samples else [UNKNOWN] * len(positions)
+        if UNKNOWN in ends:  # ends ascend, so the first one that is known decides
+            ends = [
+                next((end for end in map(partial(_end, position), self._samples) if end != UNKNOWN), UNKNOWN)
+                for position in positions
+            ]
+        return [
+            place
+            for place, (end, offset) in enumerate(zip(ends, offsets, strict=True))
+            if end > offset or end == UNKNOWN
+        ]
 
     def _merge(self, now: float) -> None:
         """Merge samples into the next ones, as far as the error permits, and as many as MAX_SAMPLES requires."""
@@ -141,5 +164,14 @@ class OffsetHistory:
         self._samples = merged
 
 
-def _end(sample: _Sample, partition: int) -> int:
-    return sample.ends[partition] if partition < len(sample.ends) else UNKNOWN
+def _ends(sample: _Sample, positions: Sequence[int]) -> list[int]:
+    """Return the ends of the logs of some partitions."""
+    try:
+        return [*map(sample.ends.__getitem__, positions)]
+    except IndexError:  # a sample from before partitions were added
+        return [_end(position, sample) for position in positions]
+
+
+def _end(position: int, sample: _Sample) -> int:
+    ends = sample.ends
+    return ends[position] if position < len(ends) else UNKNOWN

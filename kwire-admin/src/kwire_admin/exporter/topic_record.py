@@ -124,6 +124,13 @@ class MonitoredTopic:
             return self._positions.get(index)
         return index if 0 <= index < len(self.indexes) else None
 
+    def positions(self, indexes: Sequence[int]) -> Sequence[int]:
+        """Return the positions of partitions; UNKNOWN for those that the topic does not have."""
+        if self._positions is None and indexes and 0 <= min(indexes) <= max(indexes) < len(self.indexes):
+            return indexes
+        positions = map(self.position, indexes)
+        return [UNKNOWN if position is None else position for position in positions]
+
     def end(self, index: int) -> int:
         """Return the end of the log of a partition; UNKNOWN without it."""
         position = self.position(index)
@@ -185,6 +192,11 @@ class MonitoredTopic:
                 values[position] = offset
             elif partition.error_code not in LEADER_MOVES:
                 values[position] = UNKNOWN
+
+    def add_sample(self, time: float) -> None:
+        """Add the ends of all logs to the history, if it has begun."""
+        if not self.history.is_empty:
+            self.history.add(time, self.newest)
 
     def forget(self, name: str, indexes: Iterable[int]) -> None:
         """Drop values of partitions."""

@@ -33,6 +33,7 @@ class TopicTable:
         metadata: the last metadata; None before it is known, and while it is stale.
         changed: the topics that changed since the marks were taken, by kind of answer.
         removed: the topics that were removed since.
+        newest_at: the time of the last response with ends of logs.
         counts: numbers of partitions by condition; `counted` computes them.
         leaders: numbers of partitions by leader.
     """
@@ -46,6 +47,7 @@ class TopicTable:
         self.metadata: Any = None
         self.changed: dict[Source, set[str]] = {source: set() for source in Source}
         self.removed: set[str] = set()
+        self.newest_at = 0.0
         self.counts = PartitionCounts()
         self.leaders: Counter[int] = Counter()
 
@@ -79,12 +81,11 @@ class TopicTable:
     def set_offsets(self, source: Source, broker: int, topics: Sequence[Any]) -> None:
         """Take offsets, or timestamps, of the logs that a broker leads."""
         value = "timestamp" if source is Source.MAX_TIMESTAMPS else "offset"
-        now = self._clock()  # once, so that ages of the topics of a response are equal
+        if source is Source.NEWEST:
+            self.newest_at = self._clock()
         for topic in self._changed_topics(broker, source, topics):
             record = self.records[topic.name]
             record.set_offsets(OFFSETS[source], topic.partitions, value)
-            if source is Source.NEWEST and not record.history.is_empty:
-                record.history.add(now, record.newest)
             self._mark(topic.name, source)
 
     def set_sizes(self, broker: int, sizes: Mapping[str, int]) -> None:
