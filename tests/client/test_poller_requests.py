@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kwire.client import PolledRequest, broker_configs, topic_configs
+from kwire.client.broker_poller import PollerContext
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
@@ -103,3 +106,32 @@ async def test_timeout_of_a_request_factory_does_not_end_a_run_silently(cluster:
     async with poller(cluster, requests=[(make, INTERVAL)]) as polling:
         with pytest.raises(TimeoutError, match="of the factory"):
             await polling.run(60.0)
+
+
+async def test_response_that_is_not_kept_is_always_the_first(cluster: FakeCluster) -> None:
+    described = DescribeClusterRequest(include_cluster_authorized_operations=False)
+    for keeps_response in (True, False):
+        request = PolledRequest(described, INTERVAL, separate_connection=True, keeps_response=keeps_response)
+        async with poller(cluster, requests=[request]) as polling:
+            polls = [poll for poll in await until(polling, lambda poll: poll.api_key == 60, 12) if poll.api_key == 60]
+        firsts = [poll.changed is not None and poll.changed.first for poll in polls]
+        assert sum(firsts) == (len(ALL) if keeps_response else len(polls))
+        assert all(poll.message == polls[0].message for poll in polls)
+
+
+def test_all_brokers_are_asked_in_the_same_rounds() -> None:
+    """The first request to a broker is sent at once; the next one follows after half an interval at least."""
+    random_ = Random(7)
+    for _ in range(500):
+        context: Any = SimpleNamespace(first_round=None)
+        interval = random_.choice([0.05, 1.0, 15.0, 59.9])
+        rounds = []
+        for start in (1000.0, *(random_.uniform(1000, 10_000) for _ in range(5))):
+            due = start
+            for number in range(20):
+                following = PollerContext.nearest_round(context, due, interval) + interval
+                assert following - due >= (0.999 if number else 0.499) * interval
+                assert following - due <= (1.001 if number else 1.501) * interval
+                due = following
+                rounds.append((due - 1000.0) / interval)
+        assert all(abs(round(at) - at) < 1e-6 for at in rounds)

@@ -75,6 +75,29 @@ def test_large_buffer_is_kept_and_released_after_small_frames() -> None:
     assert len(receiver.get_buffer()) == MIN_BUFFER
 
 
+def test_buffer_is_released_between_frames_only() -> None:
+    receiver = FrameReceiver()
+    payloads = [b"x" * 300_000, b"y"]
+    stream = framed(*payloads)
+    received = []
+    for at in range(0, len(stream), 70_001):
+        received += read(receiver, stream[at : at + 70_001], 70_001)
+        receiver.release()
+    assert received == payloads
+    read(receiver, framed(bytes(300_000)), 1 << 20)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        idle = [FrameReceiver() for _ in range(10)]
+        assert tracemalloc.get_traced_memory()[0] - before < MIN_BUFFER
+    finally:
+        tracemalloc.stop()
+    assert len(receiver.get_buffer()) > MIN_BUFFER
+    receiver.release()
+    assert len(receiver.get_buffer()) == MIN_BUFFER
+    assert read(idle[0], framed(b"first"), 3) == [b"first"]
+
+
 @pytest.mark.parametrize("count", [-5, -1, 10**9])
 def test_impossible_count_of_bytes_is_rejected(count: int) -> None:
     receiver = FrameReceiver()

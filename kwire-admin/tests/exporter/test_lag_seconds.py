@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,7 +112,7 @@ def worst_error(load: Load, seed: int) -> float:
         committed = max(load.read(time, end), 0)
         read.update(committed_at(committed))
         # Another partition is busy all the time: its samples must not cost those of the first one.
-        topic.newest[:] = [end(time), int(time * 50)]
+        topic.newest[:] = array("q", [end(time), int(time * 50)])
         topic.history.add(START + time, topic.newest)
         read.evaluate(topic, with_ages=True)
         read.age(START + time)
@@ -172,7 +173,7 @@ def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None
     topic = MonitoredTopic(topic_of(1))
     read = GroupTopic(MonitoredGroup("shop"), "orders")
     for number in range(100):
-        topic.newest[:] = [10 * number]
+        topic.newest[:] = array("q", [10 * number])
         topic.history.add(START + INTERVAL * number, topic.newest)
         read.update(committed_at(10 * number))
         read.evaluate(topic, with_ages=True)
@@ -319,14 +320,14 @@ async def test_a_lag_in_seconds_continues_after_a_restart(tmp_path: Path) -> Non
 def test_a_history_of_another_log_is_not_used(tmp_path: Path) -> None:
     """A topic that was created again, a log that is shorter, other partitions, a clock that was set back."""
     topic = MonitoredTopic(topic_of(2))
-    topic.newest[:] = [10, 20]
+    topic.newest[:] = array("q", [10, 20])
     topic.history.add(START, topic.newest)
     file = HistoryFile(tmp_path, "a/b")
     file.write(saved_histories({"x": topic}))
     saved = file.read()["x"]
     assert saved.fits(topic, START + 1)
     assert not saved.fits(topic, START - 1)
-    topic.newest[:] = [10, 19]
+    topic.newest[:] = array("q", [10, 19])
     assert not saved.fits(topic, START + 1)
     assert not saved.fits(MonitoredTopic(topic_of(3)), START + 1)
     assert not saved._replace(topic_id="another").fits(topic, START + 1)
@@ -336,7 +337,7 @@ def test_damaged_histories_are_left_out(tmp_path: Path) -> None:
     random_ = random.Random(3)
     topic = MonitoredTopic(topic_of(2))
     for number in range(5):
-        topic.newest[:] = [number, 2 * number]
+        topic.newest[:] = array("q", [number, 2 * number])
         topic.history.add(START + number, topic.newest)
     file = HistoryFile(tmp_path, "x")
     assert file.read() == {}

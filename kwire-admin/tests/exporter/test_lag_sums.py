@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from uuid import UUID
 
 from kwire.messages.kafka.describe_share_group_offsets import (
@@ -24,7 +25,7 @@ def test_partitions_that_a_share_group_has_not_begun_to_read_are_unknown() -> No
         # A start offset, or none, and the number of records after it that wait.
         drawn = [(source.choice([UNSTARTED, 3]), source.choice([0, 0, 7])) for _ in range(source.randint(1, 4))]
         topic = MonitoredTopic(topic_of(len(drawn)))
-        topic.newest[:] = [100] * len(drawn)
+        topic.newest[:] = array("q", [100] * len(drawn))
         group = MonitoredGroup("queue")
         read = group.topics["orders"] = GroupTopic(group, "orders")
         read.update(

@@ -47,6 +47,8 @@ UNKNOWN_BROKER = -1
 """The id of an address that no response lists, such as a load balancer."""
 SECOND_ATTEMPT_S = 0.25
 """Seconds between the first failure of a broker and the next attempt. Chosen, not measured."""
+RELEASED_BEFORE_S = 5.0
+"""Pause of a connection in seconds before which its buffer is released. Chosen: it is filled again within a moment."""
 HEARTBEAT_INTERVALS = 1.5
 """Age of the last response to a further request, in intervals, from which on Metadata checks whether a broker responds.
 Chosen: above 1, since responses to requests of the same interval differ in latency."""
@@ -244,6 +246,8 @@ class BrokerPoller:
 
         A single API can be slow. Whether the broker responds at all is known sooner if it is asked at once.
         """
+        if due - _now() > RELEASED_BEFORE_S:
+            self._connection.release_buffer()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(due):
                 await self._doubt.wait()
@@ -276,7 +280,12 @@ class BrokerPoller:
                 request = polled.request
                 current = request(metadata, self.broker_id) if callable(request) else request
                 await self._send_all(connection, trackers, as_sequence(current))
+                if not polled.keeps_response:
+                    self._trackers = [tracker for tracker in self._trackers if tracker not in trackers.values()]
+                    trackers.clear()
             due = self._next(self._context.nearest_round(due, polled.interval), polled.interval)
+            if due - _now() > RELEASED_BEFORE_S:
+                connection.release_buffer()
             await asyncio.sleep(due - _now())
 
     async def _send_all(

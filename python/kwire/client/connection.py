@@ -391,6 +391,10 @@ class Connection:
             self.fail(fault)
             raise
 
+    def release_buffer(self) -> None:
+        """Release the memory for received bytes until the next bytes arrive."""
+        self._receiver.release()
+
     def fail(self, fault: ConnectionFault) -> None:
         """End the connection because of an error that the caller found in a response."""
         if self._fault is None:

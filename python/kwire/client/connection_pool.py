@@ -150,6 +150,11 @@ class PooledConnection:
         self._durations[kind] = max(loop.time() - max(begun, connection.throttled_until), 0.0)
         return result
 
+    def release_buffer(self) -> None:
+        """Release the memory for received bytes, if the connection is open, until the next bytes arrive."""
+        if self._connection is not None:
+            self._connection.release_buffer()
+
     async def close(self) -> None:
         """Close the connection. A connection that is being opened is closed as soon as it is open."""
         self._closed = True

@@ -57,12 +57,15 @@ class PolledRequest(NamedTuple):
         brokers: `all` polled brokers, or `one` broker that responds.
         separate_connection: True to send it over a connection of its own. A broker processes the requests of one
             connection in order, so that otherwise a slow response delays Metadata.
+        keeps_response: False to forget a response before the next one. Each is decoded as the first one, so
+            large responses that are rare cost time in place of memory.
     """
 
     request: Request[Any] | RequestFactory
     interval: float
     brokers: Literal["all", "one"] = "all"
     separate_connection: bool = False
+    keeps_response: bool = True
 
 
 def as_sequence(requested: Request[Any] | RequestSequence | None) -> RequestSequence:

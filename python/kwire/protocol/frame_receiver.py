@@ -2,7 +2,8 @@
 
 The caller gets a buffer, reads into it, and reports how many bytes arrived. Each byte is copied once, from the buffer
 to the returned payload; the start of an incomplete frame is moved to the front once per read. The buffer grows with the
-data that has arrived, to at most four times that and never beyond the frame, whatever size a frame claims.
+data that has arrived, to at most four times that and never beyond the frame, whatever size a frame claims. There is no
+buffer before the first read, and none after `release`.
 `kwire.frame.Splitter` does the same for chunks that were read elsewhere.
 """
 
@@ -32,7 +33,7 @@ class FrameReceiver:
 
     def __init__(self, *, max_size: int = MAX_SIZE) -> None:
         self.max_size = max_size
-        self._buffer = bytearray(MIN_BUFFER)
+        self._buffer = bytearray()
         self._end = 0
         self._small_frames = 0
         self._error: InvalidFrameSize | None = None
@@ -49,7 +50,14 @@ class FrameReceiver:
 
     def get_buffer(self) -> memoryview:
         """Return the buffer for the next read, which is never empty. It is valid until `buffer_updated` is called."""
+        if not self._buffer:
+            self._buffer = bytearray(MIN_BUFFER)
         return memoryview(self._buffer)[self._end :]
+
+    def release(self) -> None:
+        """Release the buffer if no frame is incomplete, since nothing will arrive for long."""
+        if not self._end:
+            self._buffer = bytearray()
 
     def buffer_updated(self, count: int) -> list[bytes]:
         """Process `count` bytes that were read into the buffer and return the payloads they complete.

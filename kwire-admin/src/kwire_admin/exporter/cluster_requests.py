@@ -61,6 +61,8 @@ AFTER = {"transactions": ("newest", True), "max_timestamps": ("features", False)
 """The sequence, or the rendering that finds the unread records, that must have ended before a sequence begins; and True
 if it must be with the same broker."""
 CONFIGS = ("min.insync.replicas", "cleanup.policy", "retention.ms")
+READ_COMMITTED = 1
+"""The isolation level of requests for last stable offsets."""
 MAX_TIMESTAMP_VERSION = 7
 """First version of ListOffsets with MAX_TIMESTAMP."""
 GROUP_MOVES = frozenset({14, 15, 16})
@@ -94,12 +96,13 @@ def cluster_requests(
         needs: the kinds of answers that any series comes from.
     """
     groups = CoordinatedGroups(round(long_interval / interval))
+    ends = LedPartitions(LATEST)
     sequences: dict[str, Conversation] = {
         "groups": groups.requests,
-        "newest": partial(_offsets, LedPartitions(LATEST), Source.NEWEST),
+        "newest": partial(_offsets, ends, Source.NEWEST),
         "oldest": partial(_offsets, LedPartitions(EARLIEST), Source.OLDEST),
         "log_dirs": _log_dirs,
-        "transactions": partial(_transactions, LedPartitions(LATEST, committed_only=True)),
+        "transactions": partial(_transactions, ends),
     }
     if Source.MAX_TIMESTAMPS in needs:
         sequences["max_timestamps"] = partial(_max_timestamps, LedPartitions(MAX_TIMESTAMP))
@@ -124,6 +127,8 @@ def cluster_requests(
                 brokers="one" if name in shared else "all",
                 # A slow response, such as DescribeConfigs has, must not delay the others.
                 separate_connection=not is_short,
+                # Events come from configs. The others are large and rare, and their values are kept.
+                keeps_response=is_short or name in shared,
             )
         )
     return ClusterRequests(polled, list(sequences), list(shared))
@@ -232,8 +237,8 @@ class CoordinatedGroups:
 class LedPartitions:
     """Requests for an offset of all partitions that a broker leads, made again when the metadata changes."""
 
-    def __init__(self, timestamp: int, *, committed_only: bool = False) -> None:
-        self._timestamp, self._committed_only = timestamp, committed_only
+    def __init__(self, timestamp: int) -> None:
+        self._timestamp = timestamp
         self._requests: dict[int, tuple[Any, ListOffsetsRequest | None]] = {}
 
     def request(self, state: ObservedCluster, metadata: Any, broker: int) -> ListOffsetsRequest | None:
@@ -241,7 +246,7 @@ class LedPartitions:
         source, request = self._requests.get(broker, (None, None))
         if source is not metadata:
             topics = state.selected(metadata)
-            request = log_offsets(metadata, broker, topics, self._timestamp, committed_only=self._committed_only)
+            request = log_offsets(metadata, broker, topics, self._timestamp)
             self._requests[broker] = metadata, request
         return request
 
@@ -269,7 +274,10 @@ def _log_dirs(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
 def _transactions(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     state.take_transactions(broker, (yield ListTransactionsRequest(state_filters=(), producer_id_filters=())))
     request = led.request(state, metadata, broker)
-    topics = {} if request is None else state.partitions_with_open_transactions((yield request))
+    topics = {}
+    if request is not None:
+        committed = ListOffsetsRequest(replica_id=-1, isolation_level=READ_COMMITTED, topics=request.topics)
+        topics = state.partitions_with_open_transactions((yield committed))
     if not topics:
         state.take_producers(broker, ())
         return

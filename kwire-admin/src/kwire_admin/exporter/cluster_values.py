@@ -108,7 +108,7 @@ def _metadata_values(state: ObservedCluster) -> Values:
     # A broker that is listed twice has the last of its addresses.
     brokers = list({broker.node_id: broker for broker in state.metadata.brokers}.values())
     infos = [(broker.node_id, broker.host, broker.port, broker.rack or "") for broker in brokers]
-    sizes = {broker: sum(size for _, size in values.log_dirs) for broker, values in state.brokers.items()}
+    sizes = {broker: sum(log_dir.size for log_dir in values.log_dirs) for broker, values in state.brokers.items()}
     reported = {broker for broker, values in state.brokers.items() if values.log_dirs}
     leaders = state.topics.leaders
     shown = -1 if controller is None else controller
@@ -127,15 +127,13 @@ def _metadata_values(state: ObservedCluster) -> Values:
 
 def _log_dir_values(state: ObservedCluster) -> Values:
     dirs = [
-        ((broker, log_dir.log_dir), log_dir, size)
-        for broker, values in state.brokers.items()
-        for log_dir, size in values.log_dirs
+        ((broker, log_dir.path), log_dir) for broker, values in state.brokers.items() for log_dir in values.log_dirs
     ]
     return {
-        "log_dir_sizes": [(labels, size) for labels, _, size in dirs],
-        "log_dir_volumes": [(labels, log_dir.total_bytes) for labels, log_dir, _ in dirs if log_dir.total_bytes >= 0],
-        "log_dir_usable": [(labels, log_dir.usable_bytes) for labels, log_dir, _ in dirs if log_dir.usable_bytes >= 0],
-        "log_dir_online": [(labels, int(not log_dir.error_code)) for labels, log_dir, _ in dirs],
+        "log_dir_sizes": [(labels, log_dir.size) for labels, log_dir in dirs],
+        "log_dir_volumes": [(labels, log_dir.volume) for labels, log_dir in dirs if log_dir.volume >= 0],
+        "log_dir_usable": [(labels, log_dir.usable) for labels, log_dir in dirs if log_dir.usable >= 0],
+        "log_dir_online": [(labels, int(log_dir.is_online)) for labels, log_dir in dirs],
     }
 
 

@@ -152,7 +152,7 @@ class ClusterView:
         for name in removed:
             state.groups.mark_readers(name)
         for name in changed[Source.NEWEST]:
-            # Once for the responses of all brokers, each of which leads a few partitions of the topic.
+            # Once for the responses of all brokers: each leads a few partitions of the topic.
             state.topics.records[name].add_sample(state.topics.newest_at)
         for name in changed[Source.NEWEST] | changed[Source.OLDEST]:
             state.groups.mark_readers(name)
@@ -289,7 +289,7 @@ class ClusterView:
         """Render the series of the cluster, and decide which series are shown."""
         self.state.answers.has_changed = False
         self.state.topics.count()
-        values = cluster_values(self.state)
+        values: dict[str, object] = {**cluster_values(self.state)}
         families = self._of_scope[Scope.CLUSTER]
         # The number of series is a series itself, so a second pass counts the lines that the first one added.
         for _ in range(2):

@@ -48,8 +48,9 @@ class CompressedText(NamedTuple):
     shift: int
 
     @classmethod
-    def of(cls, text: bytes) -> CompressedText:
+    def of(cls, blocks_of_text: Iterable[bytes]) -> CompressedText:
         """Compress a text."""
+        text = b"".join(blocks_of_text)
         stream = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
         blocks = stream.compress(text) + stream.flush(zlib.Z_SYNC_FLUSH)
         return cls(blocks, zlib.crc32(text), len(text), _power(8 * len(text)))
@@ -191,10 +192,10 @@ class Family:
         """Number of changes of the text so far."""
         return self._version
 
-    def text(self) -> bytes:
-        """Return the lines that a page shows."""
+    def blocks(self) -> Sequence[bytes]:
+        """Return the blocks of the lines that a page shows."""
         if self.included == self.series:
-            return b"".join(self._blocks.values())
+            return [*self._blocks.values()]
         blocks, left = [], self.included
         for key, block in self._blocks.items():
             if left <= 0:
@@ -202,7 +203,7 @@ class Family:
             # Lines end at \n only: the name of a group can contain \r.
             blocks.append(block if self._counts[key] <= left else b"\n".join([*block.split(b"\n", left)[:left], b""]))
             left -= self._counts[key]
-        return b"".join(blocks)
+        return blocks
 
     def compressed(self) -> CompressedText | None:
         """Return the text that a page shows in compressed form; None if it changed since it was compressed."""
@@ -214,21 +215,24 @@ class Family:
         self._compressed = version, compressed
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """The text of a family, of a header, or of this process.
 
     Attributes:
-        content: the text, compressed if it was compressed before.
+        content: the blocks of the text, or all of it compressed if it was compressed before. Blocks are joined when
+            they are sent or compressed, so that the texts of all families are not in memory at the same time.
         family: the family with its version; None for other text.
     """
 
-    content: bytes | CompressedText
+    content: Sequence[bytes] | CompressedText
     family: tuple[Family, int] | None = None
 
     def text(self) -> bytes:
         """Return the text."""
         content = self.content
-        return content if isinstance(content, bytes) else zlib.decompress(content.blocks + LAST_BLOCK, -zlib.MAX_WBITS)
+        if isinstance(content, CompressedText):
+            return zlib.decompress(content.blocks + LAST_BLOCK, -zlib.MAX_WBITS)
+        return b"".join(content)
 
     def compressed(self) -> CompressedText:
         """Return the text in compressed form."""
@@ -248,7 +252,7 @@ class MetricsPage(NamedTuple):
         parts: the headers of metrics, each followed by the lines of its families.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
 
     @classmethod
     def of(
@@ -262,14 +266,14 @@ class MetricsPage(NamedTuple):
             openmetrics: the format: OpenMetrics, or Prometheus' text.
             is_gzip: True if `gzip` will be called, so that what is compressed already is not joined.
         """
-        parts: list[Part] = []
+        parts: list[PagePart] = []
         for of_metric in metrics:
             if any(family.included for family in of_metric):
-                parts.append(Part(of_metric[0].metric.header(openmetrics=openmetrics).encode()))
+                parts.append(PagePart([of_metric[0].metric.header(openmetrics=openmetrics).encode()]))
                 for family in of_metric:
                     compressed = family.compressed() if is_gzip else None
-                    parts.append(Part(compressed or family.text(), (family, family.version)))
-        return cls([*parts, Part(process_text)])
+                    parts.append(PagePart(compressed or family.blocks(), (family, family.version)))
+        return cls([*parts, PagePart([process_text])])
 
     def text(self) -> bytes:
         """Return the page."""

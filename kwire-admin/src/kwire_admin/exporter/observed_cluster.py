@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -47,17 +47,35 @@ RENDERING = "rendering"
 EVENTS = tuple(name for name in events.__all__ if name != "MetadataEvent")
 
 
+class LogDirValues(NamedTuple):
+    """A log directory of a broker.
+
+    Attributes:
+        path: its path.
+        size: bytes of its replicas.
+        volume: size of its volume in bytes; -1 if the broker does not report it.
+        usable: bytes that are left on its volume; -1 if the broker does not report them.
+        is_online: True if it can be used.
+    """
+
+    path: str
+    size: int
+    volume: int
+    usable: int
+    is_online: bool
+
+
 @dataclass(slots=True)
 class BrokerValues:
     """The last answers of a broker about itself.
 
     Attributes:
-        log_dirs: its log directories, each with the bytes of its replicas.
+        log_dirs: its log directories.
         transactions: states and producer ids of the transactional ids that it coordinates.
         hanging: numbers of hanging transactions by topic and partition.
     """
 
-    log_dirs: list[tuple[Any, int]] = field(default_factory=list)
+    log_dirs: list[LogDirValues] = field(default_factory=list)
     transactions: Sequence[Any] = ()
     hanging: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -220,13 +238,16 @@ class ObservedCluster:
         if not self.is_usable(broker, 35, response.error_code):
             return
         self.answers.renew(broker, Source.SIZES)
-        sizes: Counter[str] = Counter()
-        log_dirs: list[tuple[Any, int]] = []
+        sizes: dict[str, int] = {}
+        log_dirs: list[LogDirValues] = []
         for log_dir in response.results:
-            before = sizes.total()
+            total = 0
             for topic in log_dir.topics:
-                sizes[topic.name] += sum([max(partition.partition_size, 0) for partition in topic.partitions])
-            log_dirs.append((log_dir, sizes.total() - before))
+                size = sum([partition.partition_size for partition in topic.partitions if partition.partition_size > 0])
+                sizes[topic.name] = sizes.get(topic.name, 0) + size
+                total += size
+            is_online = not log_dir.error_code
+            log_dirs.append(LogDirValues(log_dir.log_dir, total, log_dir.total_bytes, log_dir.usable_bytes, is_online))
         self.brokers[broker].log_dirs = log_dirs
         self.topics.set_sizes(broker, sizes)
 
@@ -268,9 +289,11 @@ class ObservedCluster:
         partitions_of_topics: dict[str, list[int]] = defaultdict(list)
         for topic in response.topics:
             record = self.topics.records.get(topic.name)
-            for partition in topic.partitions if record is not None else ():
-                end = record.end(partition.partition_index) if record is not None else UNKNOWN
-                if partition.error_code == 0 and 0 <= partition.offset < end:
+            if record is None:
+                continue
+            ends = record.ends([partition.partition_index for partition in topic.partitions])
+            for partition, end in zip(topic.partitions, ends, strict=True):
+                if 0 <= partition.offset < end and partition.error_code == 0:
                     partitions_of_topics[topic.name].append(partition.partition_index)
         return partitions_of_topics
 

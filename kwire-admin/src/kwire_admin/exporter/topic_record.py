@@ -1,7 +1,8 @@
-"""The values of one topic: its last metadata, offsets, and sizes, as lists in the order of its partitions."""
+"""The values of one topic: its last metadata, offsets, and sizes, as arrays in the order of its partitions."""
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire_admin.exporter.offset_history import UNKNOWN, OffsetHistory
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.metadata import MetadataResponseTopic
 
 __all__ = ["MonitoredTopic", "PartitionCounts", "TopicConfigs"]
+
+
+OFFSETS = ("newest", "oldest", "max_timestamps")
+"""The values of partitions that their leaders report."""
 
 
 class PartitionCounts(NamedTuple):
@@ -57,7 +62,7 @@ def _integer(text: str | None) -> int | None:
 
 
 class MonitoredTopic:
-    """The values of a topic. Lists have a value for each of `indexes`, UNKNOWN for some.
+    """The values of a topic. Arrays have a value for each of `indexes`, UNKNOWN for some.
 
     An index is a name and no size: the partitions of a response can have any numbers, so nothing is as long as the
     largest of them.
@@ -77,6 +82,7 @@ class MonitoredTopic:
     __slots__ = (
         "_partitions",
         "_positions",
+        "_reporters",
         "configs",
         "counts",
         "history",
@@ -90,9 +96,8 @@ class MonitoredTopic:
 
     def __init__(self, metadata: MetadataResponseTopic) -> None:
         self.indexes: Sequence[int] = ()
-        self.newest: list[int] = []
-        self.oldest: list[int] = []
-        self.max_timestamps: list[int] = []
+        self.newest = self.oldest = self.max_timestamps = array("q")
+        self._reporters = dict.fromkeys(OFFSETS, array("i"))
         self.configs = TopicConfigs()
         self.history = OffsetHistory()
         self.sizes: dict[int, int] = {}
@@ -107,9 +112,11 @@ class MonitoredTopic:
         indexes: Sequence[int] = range(count) if is_dense else sorted(by_index)
         has_others = indexes != self.indexes
         if has_others:
-            for name in ("newest", "oldest", "max_timestamps"):
+            for name in OFFSETS:
                 before = dict(zip(self.indexes, getattr(self, name), strict=True))
-                setattr(self, name, [before.get(index, UNKNOWN) for index in indexes])
+                setattr(self, name, array("q", [before.get(index, UNKNOWN) for index in indexes]))
+                reporters = dict(zip(self.indexes, self._reporters[name], strict=True))
+                self._reporters[name] = array("i", [reporters.get(index, UNKNOWN) for index in indexes])
             if self.indexes != indexes[: len(self.indexes)]:
                 self.history.clear()  # its samples are in the order of the partitions
             self.indexes = indexes
@@ -119,13 +126,13 @@ class MonitoredTopic:
         return has_others
 
     def position(self, index: int) -> int | None:
-        """Return the position of a partition in all lists; None if the topic does not have it."""
+        """Return the position of a partition in all arrays; None if the topic does not have it."""
         if self._positions is not None:
             return self._positions.get(index)
         return index if 0 <= index < len(self.indexes) else None
 
     def positions(self, indexes: Sequence[int]) -> Sequence[int]:
-        """Return the positions of partitions; UNKNOWN for those that the topic does not have."""
+        """Return the positions of partitions; UNKNOWN for partitions that the topic does not have."""
         if self._positions is None and indexes and 0 <= min(indexes) <= max(indexes) < len(self.indexes):
             return indexes
         positions = map(self.position, indexes)
@@ -172,39 +179,45 @@ class MonitoredTopic:
             sum(self.leader_is_not_preferred),
         )
 
-    def set_offsets(self, name: str, partitions: Iterable[Any], value: str = "offset") -> None:
-        """Take values of partitions from a ListOffsets response.
+    def set_offsets(self, name: str, broker: int, partitions: Iterable[Any], value: str = "offset") -> bool:
+        """Take values of partitions from a ListOffsets response, and return whether any of them changed.
 
         Args:
             name: the attribute with the values: `newest`, `oldest`, or `max_timestamps`.
+            broker: the broker that has sent the response.
             partitions: the partitions of the response.
             value: the field of the response with the value.
         """
-        values: list[int] = getattr(self, name)
+        values: array[int] = getattr(self, name)
+        reporters, has_changed = self._reporters[name], False
         for partition in partitions:
             position = self.position(partition.partition_index)
-            if position is None:
+            if position is None or partition.error_code in LEADER_MOVES:
                 continue
+            offset, before = UNKNOWN, values[position]
             if partition.error_code == 0:
                 offset = max(getattr(partition, value), UNKNOWN)
-                if name == "newest" and offset < values[position]:
+                reporters[position] = broker
+                if name == "newest" and offset < before:
                     self.history.clear()
+            if offset != before:
                 values[position] = offset
-            elif partition.error_code not in LEADER_MOVES:
-                values[position] = UNKNOWN
+                has_changed = True
+        return has_changed
 
     def add_sample(self, time: float) -> None:
         """Add the ends of all logs to the history, if it has begun."""
         if not self.history.is_empty:
             self.history.add(time, self.newest)
 
-    def forget(self, name: str, indexes: Iterable[int]) -> None:
-        """Drop values of partitions."""
-        values: list[int] = getattr(self, name)
-        for index in indexes:
-            position = self.position(index)
-            if position is not None:
-                values[position] = UNKNOWN
+    def forget(self, name: str, broker: int) -> bool:
+        """Drop the values that a broker was the last to report, and return whether there were any."""
+        values: array[int] = getattr(self, name)
+        reporters = self._reporters[name]
+        positions = [position for position, reporter in enumerate(reporters) if reporter == broker]
+        for position in positions:
+            values[position] = reporters[position] = UNKNOWN
+        return bool(positions)
 
     def drop_offline(self) -> bool:
         """Drop the offsets of partitions without a leader, and return whether there were any."""

@@ -6,7 +6,7 @@ time is skipped.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kwire_admin.exporter.answers import Source
@@ -41,7 +41,7 @@ class TopicTable:
     def __init__(self, has_topic: Callable[[str], bool], clock: Callable[[], float]) -> None:
         self._has_topic = has_topic
         self._clock = clock
-        self._last: dict[tuple[int, Source], Sequence[Any]] = {}
+        self._last: dict[int, Sequence[Any]] = {}  # topics of the last response with ends of logs, by broker
         self._is_counted = False
         self.records: dict[str, MonitoredTopic] = {}
         self.metadata: Any = None
@@ -83,10 +83,11 @@ class TopicTable:
         value = "timestamp" if source is Source.MAX_TIMESTAMPS else "offset"
         if source is Source.NEWEST:
             self.newest_at = self._clock()
-        for topic in self._changed_topics(broker, source, topics):
-            record = self.records[topic.name]
-            record.set_offsets(OFFSETS[source], topic.partitions, value)
-            self._mark(topic.name, source)
+            topics = self._changed_topics(broker, topics)
+        for topic in topics:
+            record = self.records.get(topic.name)
+            if record is not None and record.set_offsets(OFFSETS[source], broker, topic.partitions, value):
+                self._mark(topic.name, source)
 
     def set_sizes(self, broker: int, sizes: Mapping[str, int]) -> None:
         """Take the bytes of the replicas of topics on a broker."""
@@ -158,41 +159,25 @@ class TopicTable:
         for record in records:
             self.leaders.update(record.leaders)
 
-    def _changed_topics(self, broker: int, source: Source, topics: Sequence[Any]) -> list[Any]:
-        """Return the topics of a response that differ from those of the broker's response before."""
-        before = self._last.get((broker, source), ())
+    def _changed_topics(self, broker: int, topics: Sequence[Any]) -> list[Any]:
+        """Return the topics of a response with ends of logs that differ from those of the broker's response before."""
+        before = self._last.get(broker, ())
         if len(before) != len(topics):
             same = set(map(id, before))
             changed = [topic for topic in topics if id(topic) not in same]
         else:  # the order of the request
             changed = [topic for old, topic in zip(before, topics, strict=True) if old is not topic]
-        known = [topic for topic in changed if topic.name in self.records]
         # What comes before the metadata of its topic is new when the topic is known. What did not change is known.
-        is_known = len(known) == len(changed)
-        self._last[broker, source] = topics if is_known else [each for each in topics if each.name in self.records]
-        return known
+        is_known = all(topic.name in self.records for topic in changed)
+        self._last[broker] = topics if is_known else [each for each in topics if each.name in self.records]
+        return changed
 
     def _drop_offsets(self, broker: int, source: Source) -> None:
         """Drop the offsets that a broker reported and that no other broker has reported since."""
-        dropped = self._last.pop((broker, source), ())
-        if not dropped:
-            return
-        others = {
-            (topic.name, partition.partition_index)
-            for (_, of), topics in self._last.items()
-            if of is source
-            for topic in topics
-            for partition in topic.partitions
-            if partition.error_code == 0
-        }
-        by_topic: dict[str, list[int]] = defaultdict(list)
-        for topic in dropped:
-            for partition in topic.partitions:
-                if (topic.name, partition.partition_index) not in others:
-                    by_topic[topic.name].append(partition.partition_index)
-        for name, indexes in by_topic.items():
-            if name in self.records:
-                self.records[name].forget(OFFSETS[source], indexes)
+        if source is Source.NEWEST:
+            self._last.pop(broker, None)
+        for name, record in self.records.items():
+            if record.forget(OFFSETS[source], broker):
                 self._mark(name, source)
 
     def _mark(self, topic: str, *sources: Source) -> None:
@@ -215,5 +200,5 @@ class TopicTable:
     def _forget_answers(self, names: set[str]) -> None:
         """Forget the last answers about topics whose values were dropped: if values come back, equal ones are new."""
         if names:
-            for key, topics in self._last.items():
-                self._last[key] = [topic for topic in topics if topic.name not in names]
+            for broker, topics in self._last.items():
+                self._last[broker] = [topic for topic in topics if topic.name not in names]
