@@ -47,9 +47,6 @@ TABLE = GoldTable(
     ),
 )
 
-_TOPICS_TYPE = "array<string>"
-_HASHES_TYPE = "array<bigint>"
-_DETAIL_TYPE = "map<string,string>"
 _FACTS_TYPE = "array<struct<kind:string,broker_id:int,other_broker_id:int,step:string>>"
 
 STEADY_CONTROLLER = 0.1
@@ -81,7 +78,7 @@ def signals(
     )
     same_topic = transitions.is_same_topic()
     seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
-    seen = seen.join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
+    seen = seen.drop("not_before").join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if start is None:
         # The first response of a broker shows how things are, not that they have changed.
         initial = f.col("not_before").isNull()
@@ -96,48 +93,47 @@ def signals(
         marked = f.map_concat("detail", f.create_map(f.lit("initial"), f.lit("true")))
         seen = seen.withColumn("detail", f.when(initial, marked).otherwise(f.col("detail")))
     parts = [
-        seen,
         _poll_signals(metadata),
         _listing_signals(brokers, metadata),
         _controller_signals(metadata),
         _config_signals(config_changes),
     ]
-    everything = parts[0].select(*TABLE.names, FILED_AT)
-    for part in parts[1:]:
+    everything = seen.select(*TABLE.names, FILED_AT)
+    for part in parts:
         rows = part.select(*TABLE.names, f.col("at").alias(FILED_AT))
         everything = everything.unionByName(rows if start is None else rows.where(f.col("at") >= f.lit(start)))
     return everything
 
 
-def _signal(
-    kind: SignalKind | Expression,
-    *,
-    at: str,
-    not_before: str | None = None,
-    reported_by: str | None = None,
-    broker_id: str | None = None,
-    other_broker_id: str | None = None,
-    detail: Expression | None = None,
+def signal_columns(
+    kind: SignalKind | Expression, *, detail: Mapping[str, Expression] | None = None, **columns: Expression | str
 ) -> list[Expression]:
-    """Return the columns of `TABLE` for signals that are not about partitions. The strings name columns."""
+    """Return the columns of signals.
 
-    def broker(name: str | None) -> Expression:
-        return f.col(name).cast("int") if name else f.lit(-1)
+    Args:
+        kind: the kind of all signals, or of each.
+        detail: further facts; nulls are left out [default: null].
+        columns: other columns, or names of the input's columns. Missing columns have the values of a signal without a
+            subject.
+    """
+    values: dict[str, Expression] = {
+        "cluster_id": f.col("cluster_id"),
+        "kind": f.lit(kind.value) if isinstance(kind, SignalKind) else kind,
+        **{name: f.lit(-1) for name in ("broker_id", "other_broker_id", "reported_by")},
+        "partitions": f.lit(0),
+        **{name: f.col(column) if isinstance(column, str) else column for name, column in columns.items()},
+    }
+    if detail is not None:
+        values["detail"] = _details(**detail)
+    return [values.get(column.name, f.lit(None)).cast(column.type).alias(column.name) for column in TABLE.columns]
 
-    return [
-        f.col("cluster_id"),
-        (f.lit(kind.value) if isinstance(kind, SignalKind) else kind).alias("kind"),
-        f.col(at).alias("at"),
-        (f.col(not_before) if not_before else f.lit(None).cast("timestamp")).alias("not_before"),
-        broker(reported_by).alias("reported_by"),
-        broker(broker_id).alias("broker_id"),
-        broker(other_broker_id).alias("other_broker_id"),
-        f.lit(None).cast("string").alias("topic"),
-        f.lit(0).alias("partitions"),
-        f.lit(None).cast(_TOPICS_TYPE).alias("topics"),
-        f.lit(None).cast(_HASHES_TYPE).alias("partition_hashes"),
-        (detail if detail is not None else f.lit(None).cast(_DETAIL_TYPE)).alias("detail"),
-    ]
+
+def _details(**values: Expression) -> Expression:
+    """Return a map of the values that are not null."""
+    entries = f.array(
+        *(f.struct(f.lit(name).alias("key"), value.cast("string").alias("value")) for name, value in values.items())
+    )
+    return f.map_from_entries(f.filter(entries, lambda entry: entry["value"].isNotNull()))
 
 
 # Partitions
@@ -195,22 +191,20 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
     earlier = f.sum("change").over(of_topic.rowsBetween(Window.unboundedPreceding, -1))
     before = f.coalesce("older", f.lit(0)) + f.coalesce(earlier, f.lit(0))
     return summed.withColumn("before", f.when(f.col("id").isNotNull() & (before > 0), before)).select(
-        "cluster_id",
-        "kind",
-        f.timestamp_micros("first_reported_at").alias("at"),
-        "reported_by",
-        f.lit(-1).alias("broker_id"),
-        f.lit(-1).alias("other_broker_id"),
-        "topic",
-        "partitions",
-        f.array("topic").alias("topics"),
-        f.lit(None).cast(_HASHES_TYPE).alias("partition_hashes"),
-        _details(
-            topic_id=f.col("id"),
-            was_topic_id=f.col("known_id"),
-            known=f.when(f.col("known"), f.lit("true")),
-            before=f.col("before").cast("string"),
-        ).alias("detail"),
+        *signal_columns(
+            f.col("kind"),
+            at=f.timestamp_micros("first_reported_at"),
+            reported_by="reported_by",
+            topic="topic",
+            partitions="partitions",
+            topics=f.array("topic"),
+            detail={
+                "topic_id": f.col("id"),
+                "was_topic_id": f.col("known_id"),
+                "known": f.when(f.col("known"), f.lit("true")),
+                "before": f.col("before"),
+            },
+        ),
         f.col("first_reported_at").alias("us"),
         FILED_AT,
     )
@@ -239,17 +233,13 @@ def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             f.collect_set("hash").alias("partition_hashes"),
         )
         .select(
-            "cluster_id",
-            "kind",
-            f.timestamp_micros("first_reported_at").alias("at"),
-            "reported_by",
-            "broker_id",
-            "other_broker_id",
-            f.lit(None).cast("string").alias("topic"),
-            "partitions",
-            "topics",
-            "partition_hashes",
-            _details(step=f.col("step")).alias("detail"),
+            *signal_columns(
+                f.col("kind"),
+                at=f.timestamp_micros("first_reported_at"),
+                detail={"step": f.col("step")},
+                **{name: name for name in ("reported_by", "broker_id", "other_broker_id")},
+                **{name: name for name in ("partitions", "topics", "partition_hashes")},
+            ),
             f.col("first_reported_at").alias("us"),
             FILED_AT,
         )
@@ -349,14 +339,6 @@ def _isr_facts() -> list[Expression]:
     ]
 
 
-def _details(**values: Expression) -> Expression:
-    """Return a map of the values that are not null."""
-    entries = f.array(
-        *(f.struct(f.lit(name).alias("key"), value.cast("string").alias("value")) for name, value in values.items())
-    )
-    return f.map_from_entries(f.filter(entries, lambda entry: entry["value"].isNotNull()))
-
-
 # Polls, broker lists, controllers, and configs
 
 
@@ -370,16 +352,16 @@ def _poll_signals(metadata: DataFrame) -> DataFrame:
         | (f.col("failure") != f.col("failure_before"))
     )
     failed = rows.where(f.col("failed") & first_two_or_different).select(
-        *_signal(
+        *signal_columns(
             SignalKind.POLL_FAILED,
             at="polled_at",
             not_before="answered_before",
             broker_id="broker_id",
-            detail=_details(failure=f.col("failure")),
+            detail={"failure": f.col("failure")},
         )
     )
     recovered = rows.where(~f.col("failed") & after_failure).select(
-        *_signal(
+        *signal_columns(
             SignalKind.POLL_RECOVERED,
             at="polled_at",
             not_before="before",
@@ -395,13 +377,13 @@ def _poll_signals(metadata: DataFrame) -> DataFrame:
         f.max("interval").alias("interval"),
     )
     responses = hourly.where(f.col("first_response").isNotNull()).select(
-        *_signal(SignalKind.FIRST_RESPONSE, at="first_response", broker_id="broker_id", reported_by="broker_id")
+        *signal_columns(SignalKind.FIRST_RESPONSE, at="first_response", broker_id="broker_id", reported_by="broker_id")
     )
     intervals = hourly.groupBy("cluster_id", "hour").agg(
         f.max("last").alias("last"), f.min("first").alias("first"), f.max("interval").alias("interval")
     )
-    detail = _details(interval_us=f.floor(f.col("interval") * 1e6), end=f.unix_micros("last"))
-    intervals = intervals.select(*_signal(SignalKind.POLL_INTERVAL, at="first", detail=detail))
+    detail = {"interval_us": f.floor(f.col("interval") * 1e6), "end": f.unix_micros("last")}
+    intervals = intervals.select(*signal_columns(SignalKind.POLL_INTERVAL, at="first", detail=detail))
     return failed.unionByName(recovered).unionByName(responses).unionByName(intervals)
 
 
@@ -419,7 +401,9 @@ def _listing_signals(brokers: DataFrame, metadata: DataFrame) -> DataFrame:
     rows = rows.join(polls, ["cluster_id", "broker_id", "at"], "left").where(~f.coalesce("suspect", f.lit(False)))
     unlisted, listed = SignalKind.BROKER_UNLISTED.value, SignalKind.BROKER_LISTED.value
     kind = f.when(f.col("change") == "gone", unlisted).otherwise(listed)
-    return rows.select(*_signal(kind, at="at", not_before="not_before", reported_by="broker_id", broker_id="node_id"))
+    return rows.select(
+        *signal_columns(kind, at="at", not_before="not_before", reported_by="broker_id", broker_id="node_id")
+    )
 
 
 def _controller_signals(metadata: DataFrame) -> DataFrame:
@@ -439,7 +423,7 @@ def _controller_signals(metadata: DataFrame) -> DataFrame:
     steady = rows.groupBy("cluster_id").agg((share < STEADY_CONTROLLER).alias("steady"))
     rows = rows.where("changed").join(steady, "cluster_id").where("steady")
     return rows.select(
-        *_signal(
+        *signal_columns(
             SignalKind.CONTROLLER_CHANGED,
             at="polled_at",
             not_before="answered_before",
@@ -452,25 +436,10 @@ def _controller_signals(metadata: DataFrame) -> DataFrame:
 
 def _config_signals(changes: DataFrame) -> DataFrame:
     own = changes.where("origin = 'own'")
-    detail = _details(
-        scope=f.col("resource_type"),
-        resource=f.col("resource"),
-        key=f.col("key"),
-        old_value=f.col("old_value"),
-        value=f.col("value"),
-    )
+    names = {"scope": "resource_type", **{name: name for name in ("resource", "key", "old_value", "value")}}
+    detail = {name: f.col(column) for name, column in names.items()}
     return own.select(
-        *_signal(SignalKind.CONFIG_CHANGED, at="at", not_before="not_before", reported_by="reported_by", detail=detail)
+        *signal_columns(
+            SignalKind.CONFIG_CHANGED, at="at", not_before="not_before", reported_by="reported_by", detail=detail
+        )
     )
-
-
-def signal_columns(*, detail: Mapping[str, Expression], **columns: Expression) -> list[Expression]:
-    """Return the columns of signals of an input besides metadata.
-
-    Args:
-        detail: further facts; nulls are left out.
-        columns: other columns by name. Missing columns have the values of a signal without a subject.
-    """
-    default = {"broker_id": f.lit(-1), "other_broker_id": f.lit(-1), "reported_by": f.lit(-1), "partitions": f.lit(0)}
-    values = {"cluster_id": f.col("cluster_id"), **default, **columns, "detail": _details(**detail)}
-    return [values.get(column.name, f.lit(None)).cast(column.type).alias(column.name) for column in TABLE.columns]
