@@ -67,10 +67,10 @@ CLEAN = 5
 """Number of times that batches are sent without a division before larger ones are tried. Chosen, not measured."""
 
 CHUNK = 100
-"""Minimum number of notices between two writes of the ledger, which has at most four times as many alerts per write."""
+"""Minimum number of notices between two writes of the ledger; a quarter of the alerts if there are more."""
 
 SAVE_S = 1.0
-"""Seconds of a round after which the ledger is written: what a crash repeats at most."""
+"""Seconds of a round after which the ledger is written, or ten times as long as a write takes: what a crash repeats."""
 
 SHORTEST_REPETITION_S = 1.0
 """Minimum number of seconds between two repetitions of an alert. Chosen: less than a third of any `resolve_timeout`."""
@@ -137,7 +137,7 @@ class SinkDelivery:
         self._clock = clock
         self._ownership = LedgerOwnership(out, sink.name)
         self._lock = threading.Lock()
-        self._saved_at = -math.inf
+        self._next_save = -math.inf
         self._failures: Counter[str] = Counter()
         """Number of consecutive failures of the sink at the notice or the repetition of an alert."""
         self._batch_limit = LARGEST_BATCH if isinstance(sink, RepeatingSink) else 1
@@ -204,7 +204,7 @@ class SinkDelivery:
                 self.sink.open_alerts = len(concerned)
             pending.sort(key=self._priorities(pending, ledger))
             self.pending = len(pending)
-            size = max(CHUNK, len(ledger) // 4)
+            size = max(CHUNK, (len(ledger) + len(pending)) // 4)
             for chunk in (pending[begin : begin + size] for begin in range(0, len(pending), size)):
                 if self._goes_on(outcome, patience):
                     for notice in chunk:
@@ -240,8 +240,10 @@ class SinkDelivery:
         return self._ownership.is_valid and outcome.failures_in_a_row < patience and not outcome.pause
 
     def _save(self, ledger: Ledger) -> None:
+        began = self._clock()
         ledger.save()
-        self._saved_at = self._clock()
+        ended = self._clock()
+        self._next_save = ended + max(SAVE_S, 10 * (ended - began))
 
     def _send_all(self, pending: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, patience: int) -> None:
         """Send notices, and the open alerts that must be repeated, in batches; halve the batches that fail."""
@@ -316,7 +318,7 @@ class SinkDelivery:
                 self._repeat_in(notice.id, interval)
             else:
                 self._repeat_at.pop(notice.id, None)
-        if self._clock() - self._saved_at >= SAVE_S:
+        if self._clock() >= self._next_save:
             self._save(ledger)
 
     def _refuse(

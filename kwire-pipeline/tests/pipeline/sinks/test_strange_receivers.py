@@ -175,7 +175,7 @@ def test_notice_may_have_arrived_before_a_reset(reads_request: bool) -> None:
     assert not failure.is_final
 
 
-def test_redirect_is_not_followed_and_is_no_dead_letter(tmp_path: Path, webhook: Webhook) -> None:
+def test_redirect_is_repeated_and_not_followed(tmp_path: Path, webhook: Webhook) -> None:
     """An expired session, an ingress without its rules, and a receiver that moves: none is about the alert."""
     delivery = delivery_to(WebhookSink(webhook.url), tmp_path)
     target = Webhook()
