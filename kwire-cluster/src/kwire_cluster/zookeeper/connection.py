@@ -162,18 +162,28 @@ def _kazoo_options(
     return options
 
 
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_HOST = re.compile(rf"(?=.{{1,254}}$){_LABEL}(\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]")
+"""A name or an address. Longer names, and names with empty labels, end the thread of kazoo."""
+
+
 def check_hosts(hosts: str) -> str:
-    """Return a connect string as ZooKeeper's client takes it, without spaces and a line end.
+    """Return a connect string as ZooKeeper's client takes it, without spaces around its parts and a line end.
 
     Raises:
         InvalidConnectString: it is another text; the error says what to write.
     """
-    text = "".join(hosts.split())
+    text = re.sub(r"\s*([,:])\s*|^\s+|\s+$", r"\1", hosts)
     if "://" in text:
         raise _wrong_hosts(hosts, f"without {text.partition('://')[0]}://")
     if "@" in text.partition("/")[0]:
         raise _wrong_hosts(hosts, "without a user: credentials are settings of their own")
     servers, slash, chroot = text.partition("/")
+    servers = servers.rstrip()
+    if re.search(r"[;\s]", servers) or re.search(r";[^/]*:\d", chroot):
+        raise _wrong_hosts(hosts, "with a comma between two hosts")
+    if re.search(r"\s", chroot):
+        raise _wrong_hosts(hosts, "with a chroot without spaces")
     if "," in chroot:
         raise _wrong_hosts(hosts, "with the chroot once, behind the last host")
     chroot = "/".join(filter(None, chroot.split("/")))
@@ -181,7 +191,7 @@ def check_hosts(hosts: str) -> str:
         if not server:
             raise _wrong_hosts(hosts, "without an empty host")
         host, port = _split_port(server)
-        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]", host):
+        if not _HOST.fullmatch(host):
             brackets = " (IPv6 in brackets)" if server.count(":") > 1 else ""
             raise _wrong_hosts(hosts, f"with a valid host instead of {host!r}{brackets}")
         if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536):

@@ -19,6 +19,7 @@ from kwire_cluster.zookeeper.errors import InvalidConnectString
         ("[::1]:2181,[fe80::1%eth0]/k", "[::1]:2181,[fe80::1%eth0]/k"),
         ("10.0.0.1:2181\r\n", "10.0.0.1:2181"),
         ("zk:2181//k", "zk:2181/k"),
+        ("zk.example. : 2181 /k", "zk.example.:2181/k"),
     ],
 )
 def test_connect_string_is_taken(written: str, taken: str) -> None:
@@ -40,7 +41,12 @@ def test_connect_string_is_taken(written: str, taken: str) -> None:
         ("zk:0", "with a port from 1 to 65535 instead of '0'"),
         ("zk:65536", "with a port from 1 to 65535 instead of '65536'"),
         ("::1:2181", "(IPv6 in brackets)"),
-        ("zk;zk-2", "with a valid host instead of 'zk;zk-2'"),
+        ("zk;zk-2", "with a comma between two hosts"),
+        ("zk:2181 zk-2:2181", "with a comma between two hosts"),
+        ("zk:2181/k;zk-2:2181/k", "with a comma between two hosts"),
+        ("zk:2181/a b", "with a chroot without spaces"),
+        ("zk..example:2181", "with a valid host instead of 'zk..example'"),
+        (f"{'z' * 64}:2181", "with a valid host instead of 'zzz"),
         ("zk:2181/a/../b", "with valid znodes in the chroot instead of '..'"),
         ("user:secret@zk:2181", "without a user"),
     ],

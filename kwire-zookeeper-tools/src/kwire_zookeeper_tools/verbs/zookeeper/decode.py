@@ -68,9 +68,10 @@ async def decode(
     """
     from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
 
+    path = PATH.match(path).string
     store = await open_store(run, zookeeper)
     try:
-        znode = await store.get(PATH.match(path).string)
+        znode = await store.get(path)
         children = sorted(await store.children(path)) if znode.stat.children_count else []
         return [*_facts(path, znode), *_fields(path, znode), *_listed(children)]
     except NoNode:
