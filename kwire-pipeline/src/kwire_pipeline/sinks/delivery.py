@@ -58,7 +58,8 @@ FAILURES_IN_A_ROW = 3
 each notice. Chosen, not measured."""
 
 LONGEST_PAUSE = 600.0
-"""Maximum number of seconds of a pause that a sink asks for (Retry-After)."""
+"""Maximum number of seconds of a pause that a sink asks for (Retry-After). A sink that forgets open alerts is tried
+again at the time of their repetition."""
 
 LARGEST_BATCH = 64
 """Maximum number of notices of a batch: some 100 kB, where proxies limit bodies to 1 MB. Chosen, not measured."""
@@ -263,7 +264,7 @@ class SinkDelivery:
             try:
                 self._send(batch)
             except SinkFailed as failure:
-                outcome.pause = max(outcome.pause, min(failure.retry_after, LONGEST_PAUSE))
+                outcome.pause = max(outcome.pause, min(failure.retry_after, LONGEST_PAUSE, interval))
                 outcome.failures_in_a_row += not failure.is_final  # a refusal proves that the sink is there
                 half = len(batch) // 2
                 if half and (failure.is_final or failure.may_have_arrived):

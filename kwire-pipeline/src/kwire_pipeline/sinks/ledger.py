@@ -151,7 +151,7 @@ class Ledger:
                 after `followed_since`, or that are `unfinished`.
             accepts: the condition on new alerts. What the sink has received is resolved whatever its row says by now.
         """
-        self._before.clear()  # of a round that was interrupted: its notices may have arrived
+        self._take_back_all()  # of a round that an error has ended, such as a full disk
         rows = {str(row["incident_id"]): dict(row) for row in incidents}  # of our own: notices keep them
         follow(self._alerts.values(), rows)
         follow_flapping(self._alerts.values(), filter(accepts, rows.values()))
@@ -252,6 +252,11 @@ class Ledger:
             else:
                 self._alerts[alert_id] = alert
 
+    def _take_back_all(self) -> None:
+        """Take back the notices that a round has begun and not sent."""
+        for id in list(self._before):
+            self.take_back(id)
+
     def strike(self, notice: IncidentNotice, reason: str) -> None:
         """Count that the sink failed at an unconfirmed notice while it accepted others."""
         alert = self._alerts[notice.id]
@@ -272,8 +277,7 @@ class Ledger:
 
     def end_round(self, *, accepted: int, failed: int) -> None:
         """Record the outcome of a round; a sink is available again once it lacks nothing."""
-        for id in list(self._before):  # the round ended before they were sent
-            self.take_back(id)
+        self._take_back_all()
         since = self.unavailable_since
         if not failed and not self._missed:
             since = None

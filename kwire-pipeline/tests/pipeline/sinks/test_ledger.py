@@ -222,6 +222,20 @@ def test_ledger_is_on_disk_before_it_replaces_the_previous_one(tmp_path: Path, m
     assert synced == ["temporary", "temporary to ledger.json", "sink"] * 2
 
 
+def test_notice_is_not_sent_while_the_ledger_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = Gold(tmp_path)
+    gold.publish(incident(0))
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(ledger_module, "_replace", lambda *_: os.close(-1))
+        for number in range(3):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                gold.round(incident(0), incident(1000 + number, kind="group_stalled"))
+    assert [notice.incident["kind"] for notice in gold.sink.notices] == []
+
+    # Gold has withdrawn the others, which have certainly not arrived.
+    assert gold.publish(incident(0), incident(2000, kind="group_stalled")) == [("firing", "group_stalled")]
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"alerts": {"a": 1}}'])
 def test_damaged_ledger_begins_again(tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture) -> None:
     gold = Gold(tmp_path)

@@ -190,6 +190,16 @@ def test_redirect_is_repeated_and_not_followed(tmp_path: Path, webhook: Webhook)
     assert delivery.open().dead_letter_count == 0
 
 
+@pytest.mark.parametrize("asked", ["86400", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_pause_of_a_day_does_not_end_open_alerts(tmp_path: Path, webhook: Webhook, asked: str) -> None:
+    url = webhook.url.partition("/alerts")[0]
+    delivery = delivery_to(AlertmanagerSink(url, resolve_timeout=300.0), tmp_path)
+    delivery.publish(lambda _: [incident(10)])
+    webhook.status, webhook.headers = 429, {"Retry-After": asked}
+
+    assert delivery.publish(lambda _: [incident(10), incident(20, kind="group_stalled")]).pause == pytest.approx(100.0)
+
+
 def test_page_of_a_proxy_is_not_an_answer_of_alertmanager(tmp_path: Path, webhook: Webhook) -> None:
     sink = AlertmanagerSink(webhook.url.partition("/alerts")[0])
     delivery = delivery_to(sink, tmp_path)
