@@ -11,7 +11,15 @@ import pytest
 
 from kwire import __version__
 from kwire._util import products
-from kwire._util.products import PRODUCTS, BrokenProduct, MissingProduct, check_versions, missing_hint, part
+from kwire._util.products import (
+    PRODUCTS,
+    BrokenProduct,
+    MissingProduct,
+    check_versions,
+    missing_admin_hint,
+    missing_hint,
+    part,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +43,7 @@ def test_missing_product_is_named_with_its_install_line(monkeypatch: pytest.Monk
         part("incidents", "--gold")
     for product, (extra, commands) in PRODUCTS.items():
         for command in commands or ("topics",):
-            hint = missing_hint(command)
+            hint = missing_hint(command) if commands else missing_admin_hint()
             assert hint is not None
             assert hint.endswith(f"{product}: pip install 'kwire[{extra}]'")
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
-from kwire.cli.program import command_names
+import pytest
+
+from kwire.cli.program import command_names, invoke
 from kwire.testing import FakeCluster
 from kwire_admin.cli.kafka_habits import FIRST_WORDS
+from kwire_admin.cli.program import program
+from kwire_admin.compat.__main__ import main
 from kwire_admin.operations import registry
 from tests.cli.running import kwire
 from tests.for_rows import for_rows
@@ -33,6 +37,26 @@ def test_habit_gets_a_hint(words: tuple[str, ...], hint: str) -> None:
     done = kwire(*words)
     assert done.code == 2
     assert hint in done.err
+
+
+def test_commands_of_a_missing_product_are_no_misspellings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "it is a command of kwire-cluster: pip install 'kwire[node]'"
+    monkeypatch.setattr("kwire.cli.program.missing_hint", lambda _: line)
+    monkeypatch.setattr("kwire_admin.cli.verb_command.missing_hint", lambda _: line)
+    for words, hint in ((["encod"], line), (["cluster", "upp"], f"; if {line}")):
+        assert invoke(program, words) == 2
+        assert hint in capsys.readouterr().err.replace("\n", "")
+
+
+def test_script_of_a_missing_product_names_its_install_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kwire._util.products.find_part", lambda _: None)
+    assert main(["kafka-dump-log", "--files", "x"]) == 1
+    printed = capsys.readouterr().err
+    assert printed == "kafka-dump-log needs kwire-zookeeper-tools: pip install 'kwire[zookeeper]'\n"
 
 
 def test_statements_of_the_shell_are_commands() -> None:

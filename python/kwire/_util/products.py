@@ -33,6 +33,7 @@ __all__ = [
     "entry_points",
     "find_part",
     "load",
+    "missing_admin_hint",
     "missing_hint",
     "part",
 ]
@@ -140,15 +141,24 @@ def check_versions(product: str, version: str) -> None:
 
 
 def missing_hint(command: str) -> str | None:
-    """Return how to install the product with a command or a noun; None if all that could have it are installed."""
+    """Return how to install the product with a command or a noun; None if it is installed, or no product has it."""
+    for product, (_, commands) in PRODUCTS.items():
+        if command in commands and not _is_installed(product):
+            return f"it is a command of {product}: {_install_line(product)}"
+    return None
+
+
+def missing_admin_hint() -> str | None:
+    """Return how to install the commands that administer clusters; None if they are installed."""
+    if _is_installed("kwire-admin"):
+        return None
+    return f"the commands that administer clusters are in kwire-admin: {_install_line('kwire-admin')}"
+
+
+def _is_installed(product: str) -> bool:
     from importlib.util import find_spec
 
-    for product, (_, commands) in PRODUCTS.items():
-        if command in commands and find_spec(product.replace("-", "_")) is None:
-            return f"it is a command of {product}: {_install_line(product)}"
-    if find_spec("kwire_admin") is None and not any(command in commands for _, commands in PRODUCTS.values()):
-        return f"the commands that administer clusters are in kwire-admin: {_install_line('kwire-admin')}"
-    return None
+    return find_spec(product.replace("-", "_")) is not None
 
 
 def _install_line(product: str) -> str:

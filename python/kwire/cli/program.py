@@ -19,7 +19,7 @@ import click
 
 from kwire import __version__
 from kwire._util.light_typing import TYPE_CHECKING, Any, ClassVar
-from kwire._util.products import BrokenProduct, check_version, entry_points, missing_hint
+from kwire._util.products import BrokenProduct, check_version, entry_points, missing_admin_hint, missing_hint
 from kwire._util.similar_names import similar
 from kwire.cli.entry import EXIT_INTERRUPTED, run_with_streams
 
@@ -147,10 +147,10 @@ class CommandGroup(click.Group):
 
     def hint(self, ctx: click.Context, args: list[str]) -> str:
         """Return what may have been meant, or what has to be installed."""
-        suggested = similar(args[0], ("--help", *self.list_commands(ctx)))
-        if suggested:
-            return f": did you mean {' or '.join(suggested)}?"
         missing = missing_hint(args[0])
+        if missing is None:
+            suggested = similar(args[0], ("--help", *self.list_commands(ctx)))
+            missing = f"did you mean {' or '.join(suggested)}?" if suggested else missing_admin_hint()
         return f": {missing}" if missing else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import click
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
+from kwire._util.products import missing_hint
 from kwire._util.similar_names import similar
 from kwire.terminal.cluster_options import cluster_options, merge
 from kwire.terminal.environment import WAIT_S
@@ -76,6 +77,9 @@ class NounGroup(click.Group):
             names = self.list_commands(ctx)
             suggested = similar(name, tuple(names))
             hint = f"did you mean {' or '.join(suggested)}?" if suggested else f"there are {', '.join(names)}"
+            missing = missing_hint(self._noun)
+            if missing is not None:  # the noun has more commands in another product
+                hint = f"{hint}; if {missing}"
             raise click.UsageError(f"{self._noun} has no command {name!r}: {hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -8,6 +8,7 @@ import sys
 
 def main(arguments: list[str], release: str | None = None) -> int:
     """Run a script and return its exit code. See `run_script` for the release."""
+    from kwire._util.products import BrokenProduct, MissingProduct
     from kwire_admin.compat.registry import SCRIPTS, run_script
 
     name = arguments[0].removesuffix(".sh") if arguments else ""
@@ -20,6 +21,9 @@ def main(arguments: list[str], release: str | None = None) -> int:
     try:
         code = run_script(name, arguments[1:], release)
         sys.stdout.flush()
+    except (BrokenProduct, MissingProduct) as error:
+        print(error, file=sys.stderr)
+        return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141

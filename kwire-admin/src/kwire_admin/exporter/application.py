@@ -46,6 +46,13 @@ __all__ = ["MonitoredCluster", "application", "monitor", "page"]
 
 log = logging.getLogger("kwire_admin.exporter")
 
+PATHS = """\
+/metrics   the series, for Prometheus
+/healthz   200 while this program runs
+/readyz    200 once the values of every cluster are complete
+"""
+PUBLIC = ("/", "/healthz", "/readyz")
+"""Paths that need no token, since they contain nothing about a cluster."""
 RENDER_DELAY_S = 0.5
 """Seconds without a response from which a round is rendered. Chosen: most brokers answer within milliseconds."""
 LONGEST_DELAY_S = 2.0
@@ -243,12 +250,19 @@ def application(
         """Answer that the values of every cluster are complete; a cluster that cannot be reached is not ready."""
         return _status(all(view.is_ready for view in views), "ready", "not ready")
 
+    async def index(_: Request) -> Response:
+        """Name the other paths."""
+        return Response(PATHS, media_type="text/plain; charset=utf-8")
+
     routes = [
+        Route("/", index),
         Route("/metrics", guarded(Danger.READS, metrics)),
         Route("/healthz", health),
         Route("/readyz", ready),
     ]
-    return AccessControl(Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/healthz", "/readyz"])
+    return AccessControl(
+        Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/", "/healthz", "/readyz"]
+    )
 
 
 def _status(is_good: bool, good: str, bad: str) -> Response:

@@ -132,7 +132,7 @@ Wants=network-online.target
 [Service]
 User=kwire
 Group=kwire
-# The clusters of /etc/kwire/config.toml, which `kafka --help` describes.
+# The file of clusters, in the form of ~/.config/kwire/config.toml: https://kwire.github.io/kwire/how-to/kafka/
 Environment=KWIRE_CONFIG=/etc/kwire/config.toml
 ExecStart=/opt/kwire/bin/kafka exporter --all-clusters --listen 127.0.0.1:9308
 Restart=always

@@ -234,6 +234,10 @@ class Parameter(NamedTuple):
         return self.type is bool
 
 
+RESERVED = frozenset({"limit", "offset"})
+"""Names of the query parameters by which HTTP pages rows."""
+
+
 @cache
 def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the parameters of a function in its order, without `run`.
@@ -241,7 +245,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     A dataclass in place of many parameters stands for its fields.
 
     Raises:
-        TypeError: a parameter has neither Argument nor Option.
+        TypeError: a parameter has neither Argument nor Option, or a name of RESERVED.
     """
     hints = evaluated_annotations(function)
     parameters: list[Parameter] = []
@@ -254,6 +258,8 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
             parameters += (_declared(function, of.name, hints_of_fields[of.name], _default(of)) for of in fields(hint))
         else:
             parameters.append(_declared(function, name, hint, default))
+    if reserved := RESERVED & {parameter.name for parameter in parameters}:
+        raise TypeError(f"{function.__module__}: HTTP pages rows by {', '.join(sorted(reserved))}: choose another name")
     return tuple(parameters)
 
 

@@ -37,6 +37,12 @@ def _sentences(plan: Plan, course: Course | None, rate: int | None) -> Iterator[
         yield _proof_sentence(plan.proof)
     if course is not None and rate is not None:
         yield f"At {size_text(rate)}/s for each broker: about {duration_text(course.seconds)}."
+    led = [partition for partition in plan.snapshot.partitions if partition.leader not in (None, partition.replicas[0])]
+    if led:
+        yield (
+            f"{counted(len(led), 'partition')} {'is' if len(led) == 1 else 'are'} led by another replica than the "
+            "preferred one: `kafka elections run` changes that, without copying anything."
+        )
     for note in plan.notes:
         yield f"Note: {note}."
 
@@ -45,6 +51,8 @@ def _proof_sentence(proof: Proof) -> str:
     def amount(value: int) -> str:
         return size_text(value) if proof.measure == "bytes" else counted(value, "replica")
 
+    if proof.is_optimal and not proof.bound:
+        return "Optimal: these goals need no data to move."
     if proof.is_optimal:
         return f"Optimal: no plan for these goals moves fewer than {amount(proof.bound)}."
     return (
@@ -54,9 +62,12 @@ def _proof_sentence(proof: Proof) -> str:
 
 
 def _table(loads: Sequence[BrokerLoad]) -> Iterator[str]:
-    """Yield the lines of a table with a column for each load that is known."""
+    """Yield the lines of a table with a column for each load that is known.
+
+    PREFERRED counts the partitions that prefer the broker as leader; others may lead them now.
+    """
     sized = any(load.size is not None for load in loads)
-    titles = ["BROKER", "RACK", "REPLICAS", "AFTER", "LEADERS", "AFTER"]
+    titles = ["BROKER", "RACK", "REPLICAS", "AFTER", "PREFERRED", "AFTER"]
     titles += ["BYTES", "AFTER", "INCOMING"] if sized else []
     rows = [titles]
     for load in loads:

@@ -42,7 +42,7 @@ def test_capture_is_planned(tmp_path: Path) -> None:
         capture.append(response_row(0, metadata(1, 1, 1)))
     run = plan(tmp_path, "--snapshot", tmp_path / "capture", "--balance", "leaders")
     assert run.code == 0, run.err
-    assert "LEADERS" in run.out
+    assert "PREFERRED" in run.out
 
 
 def test_plan_that_moves_nothing_writes_no_file(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ async def test_plan_is_shown_before_the_question() -> None:
             assert len(shown) == 3
 
 
+async def test_reset_says_that_it_creates_a_group() -> None:
+    warned: list[str] = []
+    with FakeCluster(brokers=1, topics=["orders"], partitions=1) as cluster:
+        cluster.set_group("billing", {"orders": {0: 5}})
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            for group in ("billing", "typo"):
+                await reset_offsets(
+                    Run(admin, dry_run=True, warn=warned.append), group=group, to="earliest", topic=["orders:0"]
+                )
+    assert warned == ["There is no group typo: this creates it."]
+
+
 async def test_reset_of_a_share_group_forgets_acknowledgements(monkeypatch: pytest.MonkeyPatch) -> None:
     """The start offset stays as it is, but the records behind it that were acknowledged are delivered again."""
     offsets = {

@@ -166,7 +166,9 @@ def ingest_cluster(
                 polling.stop()
             stream_captures(tables, [folder], streaming, polling)
         else:
-            polling.wait(options.seconds or POLL_SECONDS)
+            seconds = options.seconds or POLL_SECONDS
+            print_result("polling", f"{source.bootstrap}, for {seconds:g} s")
+            polling.wait(seconds)
     if not streaming:
         print_result("silver", tables.ingest_capture(folder))
         polling.check_responded()

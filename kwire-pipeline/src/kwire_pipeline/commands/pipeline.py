@@ -115,7 +115,12 @@ def pipeline() -> None:
     help="Compare the configs of a cluster with the document that `kafka configs export` printed; repeatable.",
 )
 @polled_input_options
-@click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
+@click.option(
+    "--seconds",
+    type=_SECONDS,
+    metavar="SECONDS",
+    help="Stop streaming or polling after this time [default without --stream: 10].",
+)
 @click.option(
     "--missing-rows",
     type=click.Choice(["report", "fail"]),
@@ -429,7 +434,10 @@ def _print_sinks(out: str) -> None:
     """Print the state of each sink of incidents, and its dead letters."""
     from kwire_pipeline.sinks.ledger import Ledger, sinks_with_ledgers
 
-    for sink in sinks_with_ledgers(out):
+    sinks = sinks_with_ledgers(out)
+    if not sinks:
+        print_result("sinks", "none has received incidents of this folder")
+    for sink in sinks:
         ledger = Ledger(out, sink, None)
         counts = dict(sorted(ledger.alert_counts.items()))
         counts["dead letters"] = ledger.dead_letter_count

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 
-from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import Protocol
 from kwire.client.admin import AdminError, Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows
+from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 
 __all__ = ["Change", "ItemChange", "carry_out", "changes", "wait_if_visible"]
@@ -34,7 +35,7 @@ class ItemChange:
 
     name: str
     status: str
-    attempts: int
+    attempts: int = field(metadata=column(table=False))
 
 
 async def carry_out(run: Run, items: Iterable[str], question: str, change: Change) -> Outcomes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kwire._util.concurrency import gather
-from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.properties import parse_properties
 from kwire._util.similar_names import similar
@@ -18,6 +18,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.config_journal import HIDDEN, JournaledChange, journaled
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.parameters import InvalidArgument, NotFound
+from kwire_admin.operations.rows import column
 from kwire_admin.operations.verbs.resources import name_resource
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class ConfigsChanged:
 
     name: str
     status: str
-    attempts: int
+    attempts: int = field(metadata=column(table=False))
     shadowed_by: tuple[ShadowedConfig, ...]
 
 

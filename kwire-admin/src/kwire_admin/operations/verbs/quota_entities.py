@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_dataclasses import dataclass, field
 from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes
 from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire_admin.operations.declaration import Failure, Rows
 from kwire_admin.operations.parameters import Syntax, parse_configs
+from kwire_admin.operations.rows import column
 
 DEFAULT_HELP = "'<default>' is the default entity, and '\\\\<default>' one of this name"
 """The default entity in the help of options."""
@@ -54,7 +55,7 @@ class QuotaChange:
     key: str
     value: float | None
     status: str
-    attempts: int
+    attempts: int = field(metadata=column(table=False))
 
 
 def parse_entity(user: str | None, client_id: str | None, ip: str | None) -> ClientQuotaEntity:

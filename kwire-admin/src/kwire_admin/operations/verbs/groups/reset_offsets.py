@@ -126,7 +126,9 @@ async def reset_offsets(
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
-    if (error := await _error_of_group(run, group)) is not None:
+    error = await _error_of_group(run, group)
+    is_new = error is not None and error.code == ErrorCode.GROUP_ID_NOT_FOUND
+    if error is not None and not is_new:
         return [Failure(group, error)]
     plan, rows = await _plan(run, group, before, topic, target)
     if from_file is not None and rows and not run.dry_run:
@@ -139,6 +141,8 @@ async def reset_offsets(
         for partition, planned in plan.items()
         if planned.after != planned.before or partition in forgets
     }
+    if is_new and changed:
+        run.warn(f"There is no group {group}: this creates it.")
     if changed and not run.dry_run:
         run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
         run.confirm(f"Reset {counted(len(changed), 'offset')} of {group}?")
@@ -153,9 +157,7 @@ async def reset_offsets(
 
 async def _error_of_group(run: Run, group: str) -> AdminError | None:
     """Return why brokers refuse offsets of a group: it is active, or hidden. They create one that does not exist."""
-    described = (await run.admin.describe_groups([group]))[group]
-    is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
-    return None if is_new else error_if_active(described)
+    return error_if_active((await run.admin.describe_groups([group]))[group])
 
 
 async def _plan(

@@ -120,22 +120,23 @@ async def plan(run: Run, options: PlanOptions) -> Rows[PlanReport]:
     written = options.file if made.moves else None
     if written is not None:
         run.files.write(written, made.file().to_json())
-    return [_report(made, rate, written)]
+    return [_report(made, rate, written, options.throttle)]
 
 
-def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
+def _report(made: Plan, rate: int | None, file: Path | None, throttle: str | None) -> PlanReport:
     sized = made.snapshot.has_sizes
     from kwire_admin.reassignment.simulator import simulate  # it needs NumPy, and HTTP imports all verbs
 
     course = simulate(batches(made.moves, BatchLimits()), rate) if sized and rate is not None else None
     text = summary_text(made, course, rate)
+    execute = f"kafka reassign execute {file or 'FILE'}{f' --throttle {throttle}' if throttle else ''}"
     if not made.moves:
         text += "\nNo file was written: all partitions stay where they are.\n"
     elif file is None:
-        text += "\nNo file was written: name one with --file, and execute it with: reassign-partitions execute FILE\n"
+        text += f"\nNo file was written: name one with --file, and execute it with: {execute}\n"
     proof = made.proof
     return PlanReport(
-        f"{text}\nThe plan is in {file}. Execute it with: reassign-partitions execute {file}\n" if file else text,
+        f"{text}\nThe plan is in {file}. Execute it with: {execute}\n" if file else text,
         None if file is None else str(file),
         len(made.moves),
         made.replicas_added,

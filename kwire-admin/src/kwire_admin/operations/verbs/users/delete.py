@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kwire._util.light_dataclasses import dataclass
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import Annotated
 from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, Option
+from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 
 
@@ -24,7 +25,7 @@ class CredentialChange:
     name: str
     mechanism: ScramMechanismName
     status: str
-    attempts: int
+    attempts: int = field(metadata=column(table=False))
 
 
 @operation(
