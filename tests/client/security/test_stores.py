@@ -14,6 +14,7 @@ import pytest
 from kwire.client.security import ClientCertificate, Secret, TlsConfig
 from kwire.client.security.stores import InvalidStore, read_key_store, read_trust_store
 from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.for_rows import for_rows
 
 STORES = Path(__file__).parents[2] / "data" / "stores"
 PASSWORD = Secret("store-password")
@@ -53,6 +54,25 @@ def test_pem_trust_store_may_contain_text_between_certificates() -> None:
     text = b"# our authority\n" + data("client-jks.pem") + b"and another\n" + data("client-p12.pem")
 
     assert len(certificates(read_trust_store(text, None))) == 2
+
+
+@for_rows("between", [" ", "\n", "\r\n", " \n ", "\t", "\n\n"])
+def test_parts_of_pem_may_have_any_white_space_between_them(between: str) -> None:
+    """As in Java's clients, whose properties lose line breaks where they continue in the next line."""
+    issued = CertificateAuthority().issue("alice")
+
+    def spelled(entry: str, width: int) -> str:
+        begin, *lines, end = entry.strip().splitlines()
+        body = "".join(lines)
+        return between.join((begin, *(body[at : at + width] for at in range(0, len(body), width)), end))
+
+    entries = [f"-----BEGIN {part}" for part in (issued.chain + issued.encrypted_key(None)).split("-----BEGIN ")[1:]]
+    for width in (1, 64, 76, 100_000):
+        text = between.join(spelled(entry, width) for entry in entries)
+        found = read_key_store(text.encode(), None, None)
+        assert is_usable(found)
+        assert certificates(found.chain) == certificates(issued.chain)
+        assert certificates(read_trust_store(text.encode(), None)) == certificates(issued.chain)
 
 
 def test_jks_trust_store_needs_no_password() -> None:

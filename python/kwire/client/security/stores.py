@@ -16,8 +16,8 @@ from kwire.client.security.tls import ClientCertificate
 
 __all__ = ["InvalidStore", "is_pem", "read_key_store", "read_trust_store"]
 
-_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
-_KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?(?:ENCRYPTED )?PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+_CERTIFICATE = re.compile(r"-----BEGIN (CERTIFICATE)-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
+_KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?(?:ENCRYPTED )?PRIVATE KEY)-----(.*?)-----END \1-----", re.DOTALL)
 
 
 class InvalidStore(ValueError):
@@ -46,7 +46,7 @@ def read_trust_store(data: bytes, password: Secret | None) -> str:
         InvalidStore: the store cannot be read, or has no certificates.
     """
     if is_pem(data):
-        certificates = _CERTIFICATE.findall(decode_properties(data))
+        certificates = _entries(_CERTIFICATE, decode_properties(data))
     else:
         content = _read_binary(data, password, None)
         chains = (certificate for _, chain in content.keys for certificate in chain[:1])
@@ -67,8 +67,7 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
     """
     if is_pem(data):
         text = decode_properties(data)
-        keys = [match[0] for match in _KEY.finditer(text)]
-        chain = _CERTIFICATE.findall(text)
+        keys, chain = _entries(_KEY, text), _entries(_CERTIFICATE, text)
         if len(keys) != 1 or not chain:
             raise InvalidStore(f"expected one private key and its certificate chain, found {len(keys)} keys")
         return ClientCertificate("\n".join(chain) + "\n", Secret(keys[0] + "\n"), key_password)
@@ -88,10 +87,26 @@ def is_pem(data: bytes) -> bool:
         return False
 
 
+def _entries(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return the entries of a kind in a text.
+
+    As Java's clients do, it takes any white space between the parts of an entry. A property that continues in the next
+    line has blanks there, and OpenSSL accepts line breaks only.
+    """
+    return [
+        # Headers, such as those of keys that OpenSSL once encrypted itself, are lines.
+        match[0] if ":" in match[2] else _lines(match[1], "".join(match[2].split()))
+        for match in pattern.finditer(text)
+    ]
+
+
 def _pem(label: str, der: bytes) -> str:
     import base64
 
-    text = base64.b64encode(der).decode()
+    return _lines(label, base64.b64encode(der).decode())
+
+
+def _lines(label: str, text: str) -> str:
     lines = (text[at : at + 64] for at in range(0, len(text), 64))
     return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----"))
 
