@@ -9,6 +9,11 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire.records
+from kwire.messages.kafka.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kwire.messages.kafka.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from kwire.messages.kafka.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
@@ -260,6 +265,72 @@ def test_the_record_itself_has_the_age_of_records_before_the_exporter() -> None:
             ours.state.groups.records["shop"].topics["orders"].unread.clear()
             unread(ours, fetched(lie))
             assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 30
+
+
+def batches(request: FetchRequest, *encoded: bytes) -> FetchResponse:
+    """Return a response with batches."""
+    [topic] = request.topics
+    data = PartitionData(partition_index=0, error_code=0, high_watermark=12, records=b"".join(encoded))
+    return FetchResponse(responses=(FetchableTopicResponse(topic=topic.topic, partitions=(data,)),))
+
+
+def test_a_group_before_the_end_of_a_transaction_has_read_everything() -> None:
+    """Its lag of 1 is a control record, which no consumer reads. A record after that ages from its own time on."""
+    now = [START]
+    marker = kwire.records.encode(
+        [(9, 0, b"\0\0\0\1", b"\0" * 6)], producer_id=1, producer_epoch=0, is_transactional=True, is_control=True
+    )
+    record = kwire.records.encode([(10, 0, b"k", b"v")])
+    with FakeCluster(3, topics=["orders"], partitions=1) as cluster:
+        cluster.set_group("shop", {"orders": {0: 9}})
+        ours = view(clock=lambda: now[0])
+        for end in (8, 10):
+            cluster.set_ends("orders", {0: end})
+            feed(ours, cluster)
+            now[0] += 30
+        assert [
+            requests.topics[0].partitions[0].fetch_offset for requests in unread(ours, lambda _: batches(_, marker))
+        ] == [9]
+        for _ in range(2):
+            now[0] += 3600
+            feed(ours, cluster)
+            assert scrape(ours).one("kafka_group_lag", "shop") == 1
+            assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 0
+        cluster.set_ends("orders", {0: 11})
+        feed(ours, cluster)
+        now[0] += 45
+        feed(ours, cluster)
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 45
+        assert unread(ours, lambda _: batches(_, marker, record)) == [], "it is known which records there are"
+
+
+def test_the_first_record_that_compaction_left_counts() -> None:
+    now = [START]
+    with FakeCluster(3, topics=["orders"], partitions=1) as cluster:
+        cluster.set_config("cleanup.policy", "compact", topic="orders")
+        cluster.set_group("shop", {"orders": {0: 2}})
+        ours = view(clock=lambda: now[0])
+        for end in (1, 5, 8, 12):
+            cluster.set_ends("orders", {0: end})
+            feed(ours, cluster)
+            now[0] += 100
+        configs = DescribeConfigsResult(
+            error_code=0,
+            error_message=None,
+            resource_type=2,
+            resource_name="orders",
+            configs=(
+                DescribeConfigsResourceResult(
+                    name="cleanup.policy", value="compact", read_only=False, is_sensitive=False
+                ),
+            ),
+        )
+        ours.state.take_configs(1, DescribeConfigsResponse(throttle_time_ms=0, results=(configs,)))
+        ours.render()
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 300
+        left = kwire.records.encode([(7, 0, b"k", b"v")], base_offset=2)
+        assert unread(ours, lambda _: batches(_, left))
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 200
 
 
 def test_no_more_records_are_fetched_than_the_limit() -> None:

@@ -5,7 +5,7 @@ until all topics of a large cluster are rendered:
 
     stale values              dropped
     removed parts             their series are removed
-    topics with new ends      the groups that read them are marked
+    topics with new ends      the groups that read them are marked; also with new configs
     groups' topics that lag   marked, since their lag in seconds grows with time alone
     marked parts              rendered
     the cluster               rendered; a few dozen series
@@ -154,7 +154,7 @@ class ClusterView:
         for name in changed[Source.NEWEST]:
             # Once for the responses of all brokers: each leads a few partitions of the topic.
             state.topics.records[name].add_sample(state.topics.newest_at)
-        for name in changed[Source.NEWEST] | changed[Source.OLDEST]:
+        for name in changed[Source.NEWEST] | changed[Source.OLDEST] | changed[Source.CONFIGS]:
             state.groups.mark_readers(name)
         groups = state.groups.take_changes()
         self._remove(removed, groups)

@@ -24,12 +24,15 @@ class UnreadRecord(NamedTuple):
     """The first record of a partition that a group has not read.
 
     Attributes:
-        offset: its offset.
+        offset: the offset from which it was looked for.
         timestamp: its timestamp in seconds since 1970; None if the broker did not return it.
+        first: its own offset, which is greater where compaction removed records, or where there are only control
+            records: then, their end.
     """
 
     offset: int
     timestamp: float | None
+    first: int
 
 
 def age_at(written: float, now: float) -> float:
@@ -49,7 +52,7 @@ class GroupTopic:
         uncommitted: 1 for each partition that a member has and the group has not committed.
         unknown_lags: number of partitions that the group reads and whose lag is not known.
         unread: the first unread records that were fetched, by partition.
-        unbounded: the first unread records whose time neither a sample nor the record itself shows, by partition.
+        unbounded: the first unread records to fetch, by partition: no sample shows their time, or they may not exist.
         written_times: the times of the first unread records, oldest first, each time once.
         aged_at: the time at which lags in seconds are shown.
     """
@@ -161,19 +164,34 @@ class GroupTopic:
             max(self.committed[place], topic.oldest[position])
             for place, position in zip(places, positions, strict=True)
         ]
-        for place, seen in zip(places, topic.history.written_at(positions, offsets), strict=True):
+        records = self._fetched(places, offsets) if self.unread else {}
+        firsts = [records[at].first if at in records else offset for at, offset in enumerate(offsets)]
+        for place, seen in zip(places, topic.history.written_at(positions, firsts), strict=True):
             written[place] = seen
-        fetched: set[int] = set()
-        for place, offset in zip(places, offsets, strict=True) if self.unread else ():
-            unread = self.unread.get(self.indexes[place])
-            if unread is not None and unread.offset == offset:
-                fetched.add(self.indexes[place])
-                known = [time for time in (written[place], unread.timestamp) if time is not None and time != UNKNOWN]
-                written[place] = min(known, default=UNKNOWN)
-        for number in topic.history.unbounded(positions, offsets):
-            index, offset = self.indexes[places[number]], offsets[number]
-            if index not in fetched and topic.newest[positions[number]] > offset:
-                self.unbounded[index] = offset
+        for at, record in records.items():
+            if record.first >= topic.newest[positions[at]]:  # control records: a group can stand before them for ever
+                written[places[at]] = CAUGHT_UP
+            else:
+                known = [time for time in (written[places[at]], record.timestamp) if time is not None]
+                written[places[at]] = min((time for time in known if time != UNKNOWN), default=UNKNOWN)
+        # The last record of a log can be the end of a transaction, and compaction removes others.
+        may_lack = [
+            at
+            for at, offset in enumerate(offsets)
+            if topic.newest[positions[at]] == offset + 1 or "compact" in topic.configs.cleanup_policy
+        ]
+        for at in dict.fromkeys([*topic.history.unbounded(positions, offsets), *may_lack]):
+            if at not in records and topic.newest[positions[at]] > offsets[at]:
+                self.unbounded[self.indexes[places[at]]] = offsets[at]
+
+    def _fetched(self, places: Sequence[int], offsets: Sequence[int]) -> dict[int, UnreadRecord]:
+        """Return the fetched records for places with offsets, by position in these lists."""
+        records: dict[int, UnreadRecord] = {}
+        for at, (place, offset) in enumerate(zip(places, offsets, strict=True)):
+            record = self.unread.get(self.indexes[place])
+            if record is not None and record.offset == offset:
+                records[at] = record
+        return records
 
     def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:
         """Find the partitions without a committed offset: of members, and of a topic that the group has committed."""

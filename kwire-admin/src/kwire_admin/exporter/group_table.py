@@ -55,7 +55,7 @@ class GroupTable:
         records: the groups by id.
         readers: the ids of the groups that read a topic, by topic.
         behind: the groups and their topics that have a lag, as the last rendering found it.
-        unbounded: the groups and their topics with first unread records whose time is not known.
+        unbounded: the groups and their topics with first unread records to fetch.
         endless: the groups and their topics with a committed offset of a log whose end is not known.
         changes: marks of the parts that changed since `take_changes`.
     """

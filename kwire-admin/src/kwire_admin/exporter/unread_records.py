@@ -1,7 +1,9 @@
-"""The timestamps of records that groups have not read, and that are older than the exporter.
+"""The first records that groups have not read, where the samples of a topic do not suffice.
 
 The samples of a topic have the time of a record that was written while the exporter ran. For a group that stands still
-at an older record, the record itself has its time: its timestamp, which the producer or the broker has set.
+at an older record, the record itself has its time: its timestamp, which the producer or the broker has set. Samples do
+not show either which offsets have a record: control records of transactions are never read, and compaction removes
+records.
 """
 
 from __future__ import annotations
@@ -50,8 +52,7 @@ class UnreadRecords:
         still = [item for item in unread.items() if before is None or before.get(item[0]) == item[1]]
         for (group, topic, partition), offset in still[:MAX_RECORDS]:
             response = yield _fetch(topic, partition, offset)
-            timestamp = _timestamp(response, offset, state.now())
-            state.groups.set_unread(group, topic, partition, UnreadRecord(offset, timestamp))
+            state.groups.set_unread(group, topic, partition, _first_record(response, offset, state.now()))
 
 
 def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
@@ -61,16 +62,20 @@ def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
     )
 
 
-def _timestamp(response: Any, offset: int, now: float) -> float | None:
-    """Return the timestamp of the first record from an offset on in seconds; None if it is not known."""
+def _first_record(response: Any, offset: int, now: float) -> UnreadRecord:
+    """Return the first record from an offset on, as far as it is known."""
+    first = offset
     for data in (partition.records for topic in response.responses for partition in topic.partitions):
         try:
             decoded = kwire.records.decode(data or b"", max_size=MAX_DECODED)
         except KwireError:
-            return None
-        batches = (batch for batch in decoded.batches if not batch.is_control)
-        record = next((record for batch in batches for record in batch.records if record.offset >= offset), None)
-        if record is not None:
-            seconds = record.timestamp / 1000
-            return seconds if EARLIEST_TIMESTAMP_S <= seconds <= now else None
-    return None
+            break
+        for batch in decoded.batches:
+            records = () if batch.is_control else batch.records
+            record = next((record for record in records if record.offset >= offset), None)
+            if record is not None:
+                seconds = record.timestamp / 1000
+                is_usable = EARLIEST_TIMESTAMP_S <= seconds <= now
+                return UnreadRecord(offset, seconds if is_usable else None, record.offset)
+            first = max(first, batch.base_offset + batch.last_offset_delta + 1)
+    return UnreadRecord(offset, None, first)
