@@ -175,11 +175,8 @@ class GroupTopic:
                 known = [time for time in (written[places[at]], record.timestamp) if time is not None]
                 written[places[at]] = min((time for time in known if time != UNKNOWN), default=UNKNOWN)
         # The last record of a log can be the end of a transaction, and compaction removes others.
-        may_lack = [
-            at
-            for at, offset in enumerate(offsets)
-            if topic.newest[positions[at]] == offset + 1 or "compact" in topic.configs.cleanup_policy
-        ]
+        is_compacted, newest = "compact" in topic.configs.cleanup_policy, topic.newest
+        may_lack = [at for at, offset in enumerate(offsets) if is_compacted or newest[positions[at]] == offset + 1]
         for at in dict.fromkeys([*topic.history.unbounded(positions, offsets), *may_lack]):
             if at not in records and topic.newest[positions[at]] > offsets[at]:
                 self.unbounded[self.indexes[places[at]]] = offsets[at]
