@@ -189,7 +189,7 @@ async def _wait_until_free(admin: AdminSession, names: Sequence[str], timeout: f
     while True:
         try:
             response = (await admin.router.read(request, CONTROLLER, first_error_code("topics"))).response
-        except NoCommonVersion:  # nobody can create a topic
+        except NoCommonVersion:  # such a cluster creates no topics
             return
         taken = [topic.name for topic in response.topics if topic.error_code == ErrorCode.TOPIC_ALREADY_EXISTS]
         if not taken:
