@@ -14,8 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
-from kwire.client.loop_thread import LoopThread
 from kwire.messages.kafka.metadata import MetadataResponseBroker
+from kwire.testing.broker_thread import BrokerThread
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas, spread_topics
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.fake_offsets import FakeGroup, FakeOffsets
@@ -23,21 +23,15 @@ from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.response_cache import ResponseCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Self, TypeVar
-
-    T = TypeVar("T")
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["FakeCluster"]
 
 TOPIC, BROKER = 2, 4
 KRAFT_FEATURES = (("metadata.version", 1, 30),)
-CALL_TIMEOUT = 10.0
-"""Seconds for the cluster's thread to execute a call, which takes milliseconds."""
 
 
-class FakeCluster:
+class FakeCluster(BrokerThread):
     """A cluster of fake brokers on 127.0.0.1.
 
         with FakeCluster(brokers=3, topics=5_000, partitions=20) as cluster:
@@ -89,17 +83,13 @@ class FakeCluster:
         self._kraft = kraft
         self._lock = threading.RLock()
         self._frozen_states: dict[int, ClusterState] = {}
-        self._thread: LoopThread | None = None
-        self._closed = False
         responses = ResponseCache()
         self._offsets = FakeOffsets(self.delete_topics)
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
-        self._brokers = {
-            broker_id: FakeBroker(
-                broker_id, dialect, responses, self._state_of, self._controller_in, features, self._offsets
-            )
+        super().__init__(
+            FakeBroker(broker_id, dialect, responses, self._state_of, self._controller_in, features, self._offsets)
             for broker_id in ids
-        }
+        )
         racks = racks or {}
         self._addresses = {
             broker_id: MetadataResponseBroker(
@@ -462,58 +452,6 @@ class FakeCluster:
     def stop_misbehaving(self, broker_id: int) -> None:
         """Cancel every planned misbehavior of a broker."""
         self._call(self._brokers[broker_id].cancel_misbehaviors)
-
-    # The thread.
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Start all brokers; a `with` block does this.
-
-        Raises:
-            RuntimeError: the cluster is running or closed.
-        """
-        if self._closed:
-            raise RuntimeError("the cluster is closed and has released its ports: create another one")
-        if self._thread is not None:
-            raise RuntimeError("the cluster is already running")
-        self._thread = LoopThread("FakeCluster")
-        for broker in self._brokers.values():
-            self._run(broker.start())
-
-    def close(self) -> None:
-        """Stop all brokers and the thread and release the ports. A cluster that was never started has ports, too."""
-        if self._closed:
-            return
-        self._closed = True
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.close(self._stop_brokers())
-        for broker in self._brokers.values():
-            broker.release_port()
-
-    async def _stop_brokers(self) -> None:
-        for broker in self._brokers.values():
-            await broker.stop()
-
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._thread is None:
-            coroutine.close()
-            raise RuntimeError("the cluster is not running: use it in a `with` block")
-        return self._thread.run(coroutine, CALL_TIMEOUT)
-
-    def _call(self, function: Callable[[], T]) -> T:
-        async def call() -> T:
-            return function()
-
-        return self._run(call())
 
     def _check_brokers(self, broker_ids: Iterable[int]) -> None:
         """Raise ValueError for an id that is not in the cluster. Stopped brokers are."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.admin import AdminError, OffsetSpec
+from kwire.client.admin import LATEST, AdminError, OffsetSpec
+from kwire.client.admin.group_values import NAMED_TIMES
 from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, TopicPartition
 
 __all__ = ["offsets_of", "parse_time"]
-
-NAMED_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
-"""Special values of `--time`, which Kafka's tools accept by name and by number."""
 
 
 def parse_time(option: str, text: str) -> OffsetSpec:
@@ -42,7 +40,7 @@ async def offsets_of(
         AdminError: a leader does not report it.
     """
     offsets: dict[TopicPartition, int] = {}
-    for wanted in (spec, OffsetSpec(NAMED_TIMES["latest"])):
+    for wanted in (spec, LATEST):
         missing = [partition for partition in partitions if partition not in offsets]
         for partition, position in (await admin.list_offsets(dict.fromkeys(missing, wanted))).items():
             if isinstance(position, AdminError):

@@ -219,3 +219,12 @@ LATEST = OffsetSpec(-1)
 """The end of the log: the offset of the next message."""
 MAX_TIMESTAMP = OffsetSpec(-3)
 """The message with the largest timestamp (KIP-734)."""
+NAMED_TIMES = {
+    "latest": -1,
+    "earliest": -2,
+    "max-timestamp": -3,
+    "earliest-local": -4,
+    "latest-tiered": -5,
+    "earliest-pending-upload": -6,
+}
+"""Special values of a time, which Kafka's tools accept by name and by number."""

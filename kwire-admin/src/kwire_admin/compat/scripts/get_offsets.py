@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
 FAILURE = "Error occurred: "
 NO_LEADER = "There is no leader for this topic-partition as we are in the middle of a leadership election."
-TIMES = {
-    "latest": -1,
-    "earliest": -2,
-    "max-timestamp": -3,
-    "earliest-local": -4,
-    "latest-tiered": -5,
-    "earliest-pending-upload": -6,
-}
 RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
 
 
@@ -74,8 +66,10 @@ async def run(run: ScriptRun) -> None:
 
 
 def _time(run: ScriptRun, text: str) -> int:
-    if text in TIMES:
-        return TIMES[text]
+    from kwire.client.admin.group_values import NAMED_TIMES
+
+    if text in NAMED_TIMES:
+        return NAMED_TIMES[text]
     try:
         return int(text)
     except ValueError:

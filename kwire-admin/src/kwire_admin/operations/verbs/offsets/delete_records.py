@@ -61,21 +61,11 @@ async def delete_records(
     spec = parse_position(before)
     wanted = await partitions_of(run.admin, partitions)
     rows: Rows[Deletion] = []
-    starts: dict[TopicPartition, int] = {}
-    for partition, start in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
-        if isinstance(start, AdminError):
-            rows.append(Failure(str(partition), start))
-        else:
-            starts[partition] = start.offset or 0
+    found = await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))
+    starts = _accepted({of: at if isinstance(at, AdminError) else at.offset or 0 for of, at in found.items()}, rows)
     positions = await offsets_at(run.admin, list(starts), spec)
     offsets = {partition: offset for partition, offset in positions.items() if not isinstance(offset, AdminError)}
-    checked = positions | await run.admin.delete_records(offsets, validate_only=True)
-    after: dict[TopicPartition, int] = {}
-    for partition, result in checked.items():
-        if isinstance(result, AdminError):
-            rows.append(Failure(str(partition), result))
-        else:
-            after[partition] = result
+    after = _accepted(positions | await run.admin.delete_records(offsets, validate_only=True), rows)
     if run.dry_run:
         await _warn_of_unknown_policies(run, {partition.topic for partition in after})
     # A log that starts at or after the new start stays as it is.
@@ -95,12 +85,14 @@ async def delete_records(
     count = sum(offset - starts[partition] for partition, offset in after.items())
     run.show_plan(planned)
     run.confirm(f"Delete up to {counted(count, 'record')} of {counted(len(after), 'partition')}?")
-    for partition, result in (await run.admin.delete_records(after)).items():
-        if isinstance(result, AdminError):
-            rows.append(Failure(str(partition), result))
-        else:
-            rows.append(Deletion(*partition, starts[partition], result, "deleted"))
-    return rows
+    deleted = _accepted(await run.admin.delete_records(after), rows)
+    return [*rows, *(Deletion(*partition, starts[partition], low, "deleted") for partition, low in deleted.items())]
+
+
+def _accepted(offsets: dict[TopicPartition, int | AdminError], rows: Rows[Deletion]) -> dict[TopicPartition, int]:
+    """Return the offsets without the errors, which become rows."""
+    rows += [Failure(str(partition), offset) for partition, offset in offsets.items() if isinstance(offset, AdminError)]
+    return {partition: offset for partition, offset in offsets.items() if not isinstance(offset, AdminError)}
 
 
 async def _warn_of_unknown_policies(run: Run, topics: set[str]) -> None:
