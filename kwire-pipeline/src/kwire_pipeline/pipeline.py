@@ -33,7 +33,7 @@ from kwire_pipeline.ingest.manifest_changes import (
     to_change,
     to_report,
 )
-from kwire_pipeline.source.bronze import DDL, MissingPollTime, is_plain, normalize, partition_by_broker
+from kwire_pipeline.source.bronze import DDL, MissingPollTime, check_values, is_plain, normalize, partition_by_broker
 from kwire_pipeline.source.capture_segments import capture_location
 from kwire_pipeline.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire_pipeline.source.recording import bounded_table, read_recording
@@ -129,6 +129,7 @@ class Pipeline:
             batch: the id of a stream and the number of its batch; a batch that was ingested before is skipped.
 
         Raises:
+            InvalidColumn: a column has values that a column of bronze cannot have.
             MissingPollTime: rows have no poll time; nothing is ingested.
         """
         started = time.monotonic()
@@ -136,6 +137,8 @@ class Pipeline:
             self.engine.ingests_in_process(frames.num_rows) and is_plain(frames.schema)
         ):
             frames = self.engine.of_arrow(frames)
+        if isinstance(frames, pa.Table):
+            check_values(frames)
 
         def run(record: CommitRecord) -> IngestReport:
             if batch is not None and record.progress.streams.get(batch[0], -1) >= batch[1]:

@@ -139,8 +139,12 @@ def _check_recording(path: str) -> None:
                 schema = parquet.schema_arrow
         except pa.ArrowInvalid as error:
             raise ValueError(f"{file} is not a Parquet file: {error}".partition("\n")[0]) from error
+        except OSError as error:
+            raise ValueError(f"{file} cannot be read: {error}".partition("\n")[0]) from error
         for field in schema:
             type = field.type
+            if schema.names.count(field.name) > 1:
+                raise ValueError(f"{file} has the column {field.name} more than once")
             if pa.types.is_timestamp(type) and type.unit == "ns":
                 # Arrow has one type for INT96, which Spark reads, and INT64 with nanoseconds.
                 if columns[field.name].physical_type != "INT96":

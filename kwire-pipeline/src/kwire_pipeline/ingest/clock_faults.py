@@ -6,6 +6,7 @@ moment.
 
 | polls | next |
 |---|---|
+| before 1970, or in the year 9000 or later | kept aside |
 | later than `latest`, while the polls before arrive as they are made (`LIVE`) | kept aside |
 | later than `latest`, and so are the others | accepted: it is the clock of the driver that is wrong |
 | a single run of at most `FEW` polls, alone beside a run of many (`MANY`) or beside what is ingested | kept aside |
@@ -19,6 +20,7 @@ broker, so that they stay aside when late frames reopen their day. Rows of one b
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kwire.metadata.timestamps import microseconds
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 ANY_TIME = 2**63 - 1
 """`latest` without a bound."""
+
+FAR_FUTURE = microseconds(datetime(9000, 1, 1, tzinfo=UTC))
+"""A time that no clock has, in microseconds since 1970. Chosen: Python has no times from the year 10000 on."""
 
 LIVE = 3_600_000_000
 """Maximum age in microseconds of a last poll with which the clocks of driver and poller agree. Chosen, not measured."""
@@ -90,7 +95,7 @@ class ClockFaults:
                 yield row
                 continue
             at = microseconds(row.polled_at)
-            if at in self._known or (at > self._latest and self._is_bounded):
+            if at in self._known or (at > self._latest and self._is_bounded) or is_impossible(at):
                 self.found.append(row)
                 continue
             self._is_bounded = self._is_bounded or is_live(at, self._latest)
@@ -155,6 +160,11 @@ class ClockFaults:
             yield from run
         else:
             self.found += run
+
+
+def is_impossible(at: int) -> bool:
+    """Return whether no clock can have this time; gold computes with times around that of a poll."""
+    return not 0 <= at < FAR_FUTURE
 
 
 def is_live(at: int, latest: int) -> bool:

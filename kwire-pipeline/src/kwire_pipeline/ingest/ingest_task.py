@@ -8,6 +8,7 @@ together with the known rows of their days.
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
@@ -18,7 +19,7 @@ from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, to_rows
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.ingest.attribution import broker_of, with_cluster
-from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
+from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls, is_impossible
 from kwire_pipeline.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
 from kwire_pipeline.session import require_engine
 from kwire_pipeline.silver.poll_order import OrderedPoll, PollOrder
@@ -55,6 +56,10 @@ FAULTS_KEPT = 1_000
 """Maximum number of times of polls kept aside that the progress of a broker has, newest last. Chosen."""
 
 NEVER = -(2**63)
+
+FIRST_TIME = microseconds(datetime(1, 1, 1, tzinfo=UTC))
+LAST_TIME = microseconds(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+"""The first and the last time that Python can express, in microseconds since 1970."""
 
 
 class IngestTask(NamedTuple):
@@ -264,17 +269,25 @@ class _Files:
             before = {"last": NEVER, "last_before": min(progress.get("last", NEVER), task.latest)}
             reporters[key] = _ReporterIngest(key, progress | before, self)
         at = microseconds(row.polled_at)
-        if at in reporters[key].aside or (at > task.latest and has_live_polls(task.reporters, task.latest)):
+        is_ahead = at > task.latest and has_live_polls(task.reporters, task.latest)
+        if at in reporters[key].aside or is_ahead or is_impossible(at):
             reporters[key].set_aside(row, to_bronze=late, again=not late)
         else:
             reporters[key].apply(row, to_bronze=late)
 
     def drop_untimed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows with a poll time; the manifest has the number of the others."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         for batch in batches:
-            times = batch.column("polled_at")
-            self._untimed += times.null_count
-            yield batch.filter(times.is_valid()) if times.null_count else batch
+            times = batch.column("polled_at").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+            is_timed = pc.fill_null(
+                pc.and_(pc.greater_equal(times, FIRST_TIME), pc.less_equal(times, LAST_TIME)), False
+            )
+            untimed = batch.num_rows - pc.sum(is_timed, min_count=0).as_py()
+            self._untimed += untimed
+            yield batch.filter(is_timed) if untimed else batch
 
     def drop_missing(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows that stand for a poll; the manifest has the rows for missing rows of a capture."""
@@ -283,7 +296,8 @@ class _Files:
         for batch in batches:
             missing = pc.equal(batch.column("kind"), MISSING)
             if pc.any(missing).as_py():
-                self.entries += [UnreadRows(reason) for reason in batch.filter(missing).column("error").to_pylist()]
+                reasons = batch.filter(missing).column("error").to_pylist()
+                self.entries += [UnreadRows(reason or "rows of a recording are missing") for reason in reasons]
                 yield batch.filter(pc.invert(missing))
             else:
                 yield batch
@@ -376,7 +390,7 @@ class _ReporterIngest:
         at = microseconds(row.polled_at)
         if at in self.aside and not again:
             return  # the same poll is ingested again
-        is_ahead = at > max(self._last, self._last_before)
+        is_ahead = at > max(self._last, self._last_before, 0)
         self._builder.set_aside(row, is_ahead=is_ahead)
         if to_bronze:
             self._output.add_to_bronze(row)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MissingPollTime(KwireError, ValueError):
-    """Rows without the time of their poll.
+    """Rows without a time of their poll that Python can express.
 
     `rows` is their number; None if the column `polled_at` is missing.
     """
@@ -34,7 +34,7 @@ class MissingPollTime(KwireError, ValueError):
         fault = (
             "the frames have no column polled_at"
             if self.rows is None
-            else f"polled_at is null in {counted(self.rows, 'row')}"
+            else f"polled_at is null, or not in the years 1 to 9999, in {counted(self.rows, 'row')}"
         )
         return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
 
@@ -111,6 +111,26 @@ def is_plain(schema: pa.Schema) -> bool:
     integers = ("tinyint", "smallint", "int", "bigint")
     plain = {"timestamp": ("timestamp", "timestamp_ntz"), **dict.fromkeys(integers, integers)}
     return all(type in ("void", *plain.get(COLUMNS[name], (COLUMNS[name],))) for name, type in types.items())
+
+
+def check_values(frames: pa.Table) -> None:
+    """Check that numbers fit into the columns of bronze.
+
+    Raises:
+        InvalidColumn: a column has one that does not.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, type in COLUMNS.items():
+        if name in frames.column_names and pa.types.is_integer(frames[name].type) and type in _INTEGER_BITS:
+            bound = 2 ** (_INTEGER_BITS[type] - 1)
+            for value in pc.min_max(frames[name]).as_py().values():
+                if value is not None and not -bound <= value < bound:
+                    raise InvalidColumn(name, f"{value:,}", type)
+
+
+_INTEGER_BITS = {"smallint": 16, "int": 32, "bigint": 64}
 
 
 def _check(types: Iterable[tuple[str, str]], *, text_is_binary: bool) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire_pipeline.engine import IN_PROCESS_BYTES
-from kwire_pipeline.source.bronze import COLUMNS, check_types, is_plain
+from kwire_pipeline.source.bronze import COLUMNS, MissingPollTime, check_types, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,12 +27,31 @@ READ = {*COLUMNS, "request_hex", "sent_at"}
 """The columns of a recording that an ingest reads."""
 
 
+class UnreadableRecording(KwireError, ValueError):
+    """A file of a recording is damaged.
+
+    Attributes:
+        path: the file.
+        reason: the error of Parquet.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be read: {self.reason}"
+
+
 def read_recording(engine: Engine, path: str) -> DataFrame | pa.Table:
     """Return the rows of a recording; its files may have different columns, but not of different types.
 
     Raises:
         InvalidColumn: a column cannot be one of bronze.
+        MissingPollTime: no file has the column `polled_at`.
         PySparkException: Spark cannot read it.
+        UnreadableRecording: a file is damaged.
     """
     rows = _small_recording(engine, path)
     if rows is not None:
@@ -47,19 +67,38 @@ def local_files(path: str) -> list[Path] | None:
     None for a pattern or another file system, which Spark resolves.
 
     Raises:
-        FileNotFoundError: the path does not exist.
+        FileNotFoundError: the path, or a file of it, does not exist.
+        ValueError: it is neither a file nor a folder with files.
     """
     if path.startswith("file:"):
         path = Location.parse(path, any_name=True).native
     if "://" in path or any(sign in path for sign in "*?[{"):
         return None
     local = Path(path)
-    if local.is_file():
-        return [local]
-    if not local.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    names = ((file, file.relative_to(local).parts) for file in sorted(local.rglob("*")) if file.is_file())
-    return [file for file, parts in names if not any(part.startswith(("_", ".")) for part in parts)]
+    if not path or not local.is_dir():
+        files = [local] if path else []
+    elif not (files := _files_below(local, set())):
+        raise ValueError(f"{path} has no files")
+    if not files:
+        raise ValueError("expected a file or a folder, found an empty name")
+    for file in files:
+        if not file.exists():
+            raise FileNotFoundError(f"{file} does not exist")
+        if not file.is_file():
+            raise ValueError(f"{file} is not a file")
+    return files
+
+
+def _files_below(folder: Path, visited: set[Path]) -> list[Path]:
+    """Return the files of a folder and of its subfolders, links included, but each folder once."""
+    if folder.resolve() in visited:
+        return []
+    visited.add(folder.resolve())
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if not path.name.startswith(("_", ".")):
+            files += _files_below(path, visited) if path.is_dir() else [path]
+    return files
 
 
 def plain_type(type: pa.DataType) -> pa.DataType:
@@ -100,10 +139,24 @@ def _small_recording(engine: Engine, path: str) -> pa.Table | None:
         limit -= table.num_rows
         tables.append(table)
     rows = pa.concat_tables(tables, promote_options="default")
+    if "polled_at" not in rows.column_names:
+        raise MissingPollTime
     return rows if rows.nbytes <= IN_PROCESS_BYTES else None
 
 
 def _read_file(file: Path, rows: int) -> pa.Table | None:
+    """Return the rows of a file; None if it has more than `rows`.
+
+    Raises:
+        UnreadableRecording: the file is damaged.
+    """
+    try:
+        return _rows_of(file, rows)
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableRecording(str(file), str(error).partition("\n")[0]) from None
+
+
+def _rows_of(file: Path, rows: int) -> pa.Table | None:
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as parquet:
         if parquet.metadata.num_rows > rows:
             return None
