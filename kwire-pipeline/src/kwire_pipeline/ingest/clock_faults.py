@@ -163,7 +163,7 @@ class ClockFaults:
 
 
 def is_impossible(at: int) -> bool:
-    """Return whether no clock can have this time; gold computes with times around that of a poll."""
+    """Return whether no clock can have this time; gold adds to times, and subtracts from them."""
     return not 0 <= at < FAR_FUTURE
 
 

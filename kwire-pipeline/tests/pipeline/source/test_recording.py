@@ -56,6 +56,11 @@ def damaged(path: Path, change: Callable[[bytes], bytes]) -> Path:
     return path
 
 
+def made(path: Path, make: Callable[[Path], object]) -> Path:
+    make(path)
+    return path
+
+
 def folder_with(path: Path, add: Callable[[Path], object]) -> Path:
     written(path / "frames.parquet")
     add(path)
@@ -72,9 +77,9 @@ REFUSED: dict[str, tuple[Callable[[Path], Path | str], str]] = {
         "is not a Parquet file",
     ),
     "no name": (lambda _: "", "found an empty name"),
-    "empty folder": (lambda path: path.mkdir() or path, "has no files"),
+    "empty folder": (partial(made, make=Path.mkdir), "has no files"),
     "device": (lambda _: "/dev/null", "is not a file"),
-    "pipe": (lambda path: os.mkfifo(path) or path, "is not a file"),
+    "pipe": (partial(made, make=os.mkfifo), "is not a file"),
     "dead link": (
         partial(folder_with, add=lambda path: (path / "link").symlink_to("/nowhere")),
         "link does not exist",
