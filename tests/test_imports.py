@@ -7,6 +7,7 @@ not load modules for typing, terminals, or data frames.
 from __future__ import annotations
 
 import os
+import platform
 import random
 import resource
 import statistics
@@ -106,11 +107,20 @@ def test_import_takes_at_most_20_ms() -> None:
         assert cost <= ALLOWED_OVER_BARE_PYTHON, f"{name}: {cost * 1000:.1f} ms over bare Python"
 
 
+MODULES_OF_A_COMMAND = 142
+MODULES_OF_AN_ADMIN_CLIENT = 92
+"""Maximum numbers of modules. Each takes 50 microseconds or more, which add up to most of the time of a command."""
+
 LIST_TOPICS = """
 import sys
+before = {{*sys.modules}}
+from kwire.cli import main
 from kwire_admin.cli import run
-assert run(["-b", {bootstrap!r}, *{words!r}]) == 0
-print(*sorted(sys.modules), file=sys.stderr)
+def run_and_list(_):
+    assert run(["-b", {bootstrap!r}, *{words!r}]) == 0
+    print(*sorted(sys.modules.keys() - before), file=sys.stderr)
+    return 0
+main(run_and_list)
 """
 
 
@@ -125,9 +135,19 @@ def test_command_imports_the_messages_that_it_sends() -> None:
     assert not loaded & {"kwire.client.security", "prompt_toolkit", "rich", "yaml"}
     slow = {"asyncio", "click", "importlib.metadata", "logging", "random", "ssl", "subprocess"}
     slow |= {"base64", "dataclasses", "inspect", "json", "pathlib", "urllib.parse"}
+    slow |= {"datetime", "importlib", "platform", "re", "selectors", "socket", "threading", "typing", "zlib"}
     assert not loaded & slow, "their imports take longer than the command"
     values = {module for module in loaded if module.startswith("kwire.client.admin.") and module.endswith("_values")}
     assert not values
+    assert {module for module in loaded if module.startswith("kwire.messages.kip4.")} == set()
+    assert len(loaded) <= MODULES_OF_A_COMMAND, sorted(loaded)
+
+
+def test_admin_client_is_imported_without_what_its_operations_need() -> None:
+    loaded = imported_by("from kwire.client.admin import AdminClient")
+
+    assert not loaded & {"asyncio", "dataclasses", "platform", "re", "socket", "ssl", "typing", "uuid"}
+    assert len(loaded) <= MODULES_OF_AN_ADMIN_CLIENT, sorted(loaded)
 
 
 def test_scripts_of_the_shell_do_without_a_prompt() -> None:
@@ -161,3 +181,40 @@ def test_star_import_binds_the_names_of_the_stub(package: str) -> None:
 def test_misspelled_public_name_is_an_error() -> None:
     with pytest.raises(AttributeError, match=r"module 'kwire.client' has no attribute 'Pollar'"):
         import_module("kwire.client").__getattr__("Pollar")
+
+
+COMMAND_AND_UUIDS = """
+import sys
+from kwire.cli import main
+import atexit
+def check():
+    import platform, uuid
+    assert (platform.system(), len(str(uuid.uuid1())), uuid.UUID(int=1).int) == (sys.argv.pop(), 36, 1)
+    assert platform.python_version()
+atexit.register(check)
+main(lambda words: 0)
+"""
+
+
+def test_command_leaves_platform_and_uuid_as_they_are() -> None:
+    done = subprocess.run([sys.executable, "-c", COMMAND_AND_UUIDS, platform.system()], capture_output=True, check=True)
+
+    assert done.stderr == b"", "an error at the exit does not change the exit code"
+
+
+AT_EXIT = """
+import atexit, sys, threading, time
+from kwire.cli import main
+thread = threading.Thread(target=lambda: (time.sleep(0.05), print("thread")))
+for what in sys.argv[1:]:
+    thread.start() if what == "thread" else atexit.register(print, what)
+print("output")
+main(lambda words: 3)
+"""
+
+
+@pytest.mark.parametrize("left", [[], ["thread"], ["function"], ["thread", "function"]], ids=" ".join)
+def test_command_ends_after_all_that_is_left_to_do(left: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", AT_EXIT, *left], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr, done.stdout.split()) == (3, "", ["output", *left])

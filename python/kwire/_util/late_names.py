@@ -11,9 +11,16 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
     from typing import Any
 
-__all__ = ["LateFunction", "LateModule", "late_names"]
+__all__ = ["LateFunction", "LateModule", "imported", "late_names"]
+
+
+def imported(module: str) -> ModuleType:
+    """Import a module and return it. The import of `importlib` takes longer than that of most modules."""
+    __import__(module)
+    return sys.modules[module]
 
 
 def late_names(
@@ -33,12 +40,10 @@ def late_names(
         Raises:
             AttributeError: the package does not have the name.
         """
-        from importlib import import_module
-
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = modules[name]
-        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
+        value = imported(f"{package}.{name}") if module == package else getattr(imported(module), name)
         vars(sys.modules[package])[name] = value
         return value
 
@@ -65,9 +70,7 @@ class LateFunction:
         self._owner = owner
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        from importlib import import_module
-
-        function = getattr(import_module(self._module), self._name)
+        function = getattr(imported(self._module), self._name)
         if self._owner is not None:
             setattr(self._owner, self._name, function)  # the next use finds the function itself
         return function.__get__(instance, owner)

@@ -16,21 +16,21 @@ A loop runs one coroutine, and then it is closed. Its objects belong to the thre
 
 from __future__ import annotations
 
-import socket
 from _thread import _local
 from collections import deque
 from contextlib import suppress
 from errno import EINPROGRESS, EWOULDBLOCK
 from heapq import heappop, heappush
-from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from time import monotonic
 
 from kwire._util.light_futures import CancelledError, Future, Gathering, Task
+from kwire._util.light_sockets import EVENT_READ, EVENT_WRITE, Selector, sockets
 from kwire._util.light_stream import Transport
 from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+    from socket import socket
     from types import TracebackType
 
     from kwire._util.stream_callbacks import StreamCallbacks
@@ -178,7 +178,7 @@ class LightLoop:
     def __init__(self) -> None:
         self.tasks: set[Task[Any]] = set()
         self.current_task: Task[Any] | None = None
-        self._selector = DefaultSelector()
+        self._selector = Selector()
         self._ready: deque[Handle] = deque()
         self._timers: list[Handle] = []
         self._number = 0
@@ -247,7 +247,7 @@ class LightLoop:
         except ValueError:  # not the main thread, which gets the signals
             return _nothing
 
-        reader, writer = socket.socketpair()
+        reader, writer = sockets.socketpair()
         reader.setblocking(False)
         writer.setblocking(False)
 
@@ -279,8 +279,8 @@ class LightLoop:
             events = self._selector.select(seconds)
         finally:
             self._is_selecting = False
-        for key, mask in events:
-            self.call_soon(key.data, mask)
+        for function, mask in events:
+            self.call_soon(function, mask)
         now = monotonic()
         while timers and timers[0].at <= now:
             ready.append(heappop(timers))
@@ -366,36 +366,32 @@ class LightLoop:
 
         results: list[T] = []
         errors: list[BaseException] = []
-        reader, writer = socket.socketpair()
+        reader, writer = sockets.socketpair()
 
         def call() -> None:
-            with writer:  # its end wakes the loop
-                try:
-                    results.append(function(*arguments))
-                except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
-                    errors.append(error)
+            try:
+                results.append(function(*arguments))
+            except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
+                errors.append(error)
+            finally:
+                writer.close()  # which wakes the loop
 
-        with reader:
+        try:
             Thread(target=call, daemon=True).start()
             await self._wait_for(reader, EVENT_READ)
+        finally:
+            reader.close()
         if errors:
             raise errors[0]
         return results[0]
 
     # Sockets
 
-    def watch(self, sock: socket.socket, events: int, callback: Callable[[int], object]) -> None:
+    def watch(self, sock: socket, events: int, callback: Callable[[int], object]) -> None:
         """Call a function whenever a socket is ready; for no events, do not call it any more."""
-        key = self._selector.get_map().get(sock)
-        if key is None:
-            if events:
-                self._selector.register(sock, events, callback)
-        elif not events:
-            self._selector.unregister(sock)
-        elif key.events != events:
-            self._selector.modify(sock, events, callback)
+        self._selector.watch(sock, events, callback)
 
-    async def _wait_for(self, sock: socket.socket, events: int) -> None:
+    async def _wait_for(self, sock: socket, events: int) -> None:
         """Wait until a socket is ready."""
         future = self.create_future()
         self.watch(sock, events, lambda _: _set_none(future))
@@ -404,20 +400,20 @@ class LightLoop:
         finally:
             self.watch(sock, 0, _ignore)
 
-    def start_stream(self, sock: socket.socket, callbacks: StreamCallbacks) -> None:
+    def start_stream(self, sock: socket, callbacks: StreamCallbacks) -> None:
         """Pass what a connected socket receives to callbacks, and give them a transport."""
         Transport(self, sock, callbacks)
 
     async def getaddrinfo(self, host: str, port: int, **options: Any) -> list[Any]:
         """See `socket.getaddrinfo`, which can wait for a server."""
-        return await self.to_thread(lambda: socket.getaddrinfo(host, port, **options))
+        return await self.to_thread(lambda: sockets.getaddrinfo(host, port, **options))
 
-    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+    async def sock_connect(self, sock: socket, address: Any) -> None:
         """Connect a socket that does not block. Raises OSError."""
         code = sock.connect_ex(address)
         if code in (EINPROGRESS, EWOULDBLOCK):
             await self._wait_for(sock, EVENT_WRITE)
-            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            code = sock.getsockopt(sockets.SOL_SOCKET, sockets.SO_ERROR)
         if code:
             raise OSError(code, f"Connect call failed {address}")
 

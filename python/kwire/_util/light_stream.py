@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from selectors import EVENT_READ, EVENT_WRITE
-
+from kwire._util.light_sockets import EVENT_READ, EVENT_WRITE
 from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType, TracebackType
+    from typing import Any
 
 
 def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
@@ -28,6 +29,7 @@ def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
             of other products if they are installed.
     """
     gc.disable()  # while modules are imported: what they create stays
+    _import_uuid()
     if "--debug" not in sys.argv:
         sys.excepthook = _print_unexpected
     try:
@@ -45,6 +47,24 @@ def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
         print(f"Error: {hint}", file=sys.stderr)
         code = 2
     _exit(code)
+
+
+def _import_uuid() -> None:
+    """Import `uuid` without `platform` on Linux, as Python does from 3.13 on.
+
+    Before, `uuid` asked `platform` for the name of the system, whose import compiles patterns and takes as long as all
+    messages of a small command. No other thread runs yet that could import `platform` at the same time.
+    """
+    if sys.version_info >= (3, 13) or sys.platform != "linux" or not {"platform", "uuid"}.isdisjoint(sys.modules):
+        return
+    stand_in: Any = type(sys)("platform")
+    stand_in.system = lambda: "Linux"
+    sys.modules["platform"] = stand_in
+    try:
+        import uuid
+    finally:
+        del sys.modules["platform"]
+    vars(uuid).pop("platform", None)
 
 
 def _run(words: Sequence[str]) -> int:

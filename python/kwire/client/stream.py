@@ -8,12 +8,13 @@ costs a moment, and not the timeout.
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from contextlib import suppress
 from functools import partial
 
 from kwire._util.concurrency import running_loop, start_stream, timeout_after
+from kwire._util.light_loop import running_light_loop
+from kwire._util.light_sockets import sockets
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from kwire.client.race import first_success
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
@@ -21,6 +22,7 @@ from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Sequence
+    from socket import socket
     from typing import Any
 
     from kwire._util.stream_callbacks import StreamCallbacks
@@ -51,15 +53,15 @@ async def resolve(endpoint: Endpoint, timeout: float) -> list[ResolvedAddress]:
     Raises:
         ConnectFailed: the name is unknown or invalid, or the resolver does not answer.
     """
-    options = {"type": socket.SOCK_STREAM, "proto": socket.IPPROTO_TCP}
+    options = {"type": sockets.SOCK_STREAM, "proto": sockets.IPPROTO_TCP}
     try:
         if not 0 <= endpoint.port <= 0xFFFF:  # a broker may advertise anything, and resolvers take the lower 16 bits
             raise OverflowError("the port must be between 0 and 65535")
         try:  # an address needs neither the resolver nor its thread
             # As bytes: the codec that Python has for names imports its tables.
             host = endpoint.host.encode() if endpoint.host.isascii() else endpoint.host
-            found = socket.getaddrinfo(host, endpoint.port, **options, flags=socket.AI_NUMERICHOST)
-        except socket.gaierror:
+            found = sockets.getaddrinfo(host, endpoint.port, **options, flags=sockets.AI_NUMERICHOST)
+        except sockets.gaierror:
             async with timeout_after(timeout):
                 found = await running_loop().getaddrinfo(endpoint.host, endpoint.port, **options)
     except TimeoutError:
@@ -101,7 +103,7 @@ async def open_stream(
                 # All addresses get their turn within half of the time, however many there are.
                 delay = min(NEXT_ADDRESS_AFTER_S, timeout / 2 / max(len(addresses), 1))
                 attempts = [partial(_connect, address) for address in addresses]
-                sock = await first_success(attempts, delay, discard=socket.socket.close)
+                sock = await first_success(attempts, delay, discard=_close)
             else:
                 sock = await _open_socket(config.open_socket, endpoint)
             has_connected = True
@@ -124,9 +126,7 @@ async def open_stream(
         raise ConnectFailed(endpoint, str(error)) from error
 
 
-async def _open_socket(
-    open_socket: Callable[[Endpoint], Awaitable[socket.socket]], endpoint: Endpoint
-) -> socket.socket:
+async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket]], endpoint: Endpoint) -> socket:
     """Return the caller's socket, which may come from a library of its own.
 
     Raises:
@@ -142,8 +142,8 @@ async def _open_socket(
     return sock
 
 
-async def _connect(address: ResolvedAddress) -> socket.socket:
-    sock = socket.socket(address.family, address.type, address.protocol)
+async def _connect(address: ResolvedAddress) -> socket:
+    sock = _new_socket(address)
     try:
         sock.setblocking(False)
         await running_loop().sock_connect(sock, address.address)
@@ -153,15 +153,28 @@ async def _connect(address: ResolvedAddress) -> socket.socket:
     return sock
 
 
-def _keep_alive(sock: socket.socket) -> None:
+def _new_socket(address: ResolvedAddress) -> socket:
+    """Return a socket that the event loop can use."""
+    if running_light_loop() is not None:
+        return sockets.socket(address.family, address.type, address.protocol)
+    import socket
+
+    return socket.socket(address.family, address.type, address.protocol)
+
+
+def _close(sock: socket) -> None:
+    sock.close()
+
+
+def _keep_alive(sock: socket) -> None:
     """Let the system find out that an idle connection is dead, and keep it known on the way."""
-    if sock.family not in {socket.AF_INET, socket.AF_INET6}:
+    if sock.family not in {sockets.AF_INET, sockets.AF_INET6}:
         return
     with suppress(OSError):  # a nicety: the connection works without it
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(sockets.SOL_SOCKET, sockets.SO_KEEPALIVE, 1)
         for name, value in KEEP_ALIVE.items():
-            if hasattr(socket, name):
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            if hasattr(sockets, name):
+                sock.setsockopt(sockets.IPPROTO_TCP, getattr(sockets, name), value)
 
 
 def is_tls_error(error: BaseException | None) -> TypeGuard[OSError]:
@@ -184,7 +197,7 @@ def tls_failed(endpoint: Endpoint, tls: TlsConfig | None, error: OSError) -> Tls
 
 def _describe(error: OSError) -> str:
     """Return the text of the operating system, which asyncio replaces with its own."""
-    has_text = error.errno is not None and error.errno > 0 and not isinstance(error, socket.gaierror)
+    has_text = error.errno is not None and error.errno > 0 and not isinstance(error, sockets.gaierror)
     return f"[Errno {error.errno}] {os.strerror(error.errno)}" if has_text and error.errno else str(error)
 
 

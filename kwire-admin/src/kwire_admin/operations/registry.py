@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib import import_module
 
+from kwire._util.late_names import imported
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire._util.products import entry_points
 
@@ -127,7 +127,7 @@ def noun_help(noun: str) -> str:
 
 def _noun_package(noun: str) -> ModuleType:
     """Import the package of a noun, which imports none of its verbs."""
-    return import_module(_package_of(noun))
+    return imported(_package_of(noun))
 
 
 # Tools
@@ -177,7 +177,7 @@ def kwire_tools() -> tuple[str, ...]:
 @cache
 def _rows(package: str) -> Mapping[str, Operation]:
     """Return the tools of a package that are rows of a table: its `ROWS`, by name."""
-    rows: Mapping[str, Operation] = getattr(import_module(package), "ROWS", {})
+    rows: Mapping[str, Operation] = getattr(imported(package), "ROWS", {})
     return rows
 
 
@@ -262,7 +262,7 @@ def names_of(package: str) -> list[str]:
 def _entries(package: str) -> Iterator[os.DirEntry[str]]:
     """Return the entries of the folders of a package. Only packages of this product are imported for it."""
     if package.startswith(VERBS):
-        folders: Iterable[str] = import_module(package).__path__
+        folders: Iterable[str] = imported(package).__path__
     else:
         from importlib.util import find_spec
 
@@ -295,7 +295,7 @@ def _find(package: str, name: str) -> Operation | None:
     module = _modules(package).get(name)
     if module is None:
         return None
-    operation: Operation = getattr(import_module(f"{package}.{module}"), module)
+    operation: Operation = getattr(imported(f"{package}.{module}"), module)
     return operation
 
 

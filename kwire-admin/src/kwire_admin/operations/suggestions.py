@@ -9,7 +9,6 @@ from kwire._util.similar_names import similar
 from kwire.client.admin.errors import AdminError
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.operations.declaration import Failure
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ KINDS: dict[int, str] = {
 }
 """The kind of the name that an error rejects, by its code. The drafts of KIP-4 have the same code for topics."""
 
-
-UNKNOWN_TOPIC_TEXTS = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message, Kip4ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message)
-"""The descriptions of the code, which an error has if the broker gives no text."""
 SUGGESTIONS = 20
 """Maximum number of errors of a run with suggestions: comparing a name with thousands of others takes milliseconds."""
 
@@ -81,7 +77,7 @@ class ExistingNames:
             return replace_text(error, f"topic {name} is marked for deletion, and cannot be changed")
         suggested = [one for one in similar(name, names) if one != name] if compare else []
         text = error.text.rstrip(".")
-        if error.text in UNKNOWN_TOPIC_TEXTS and names and name not in names:
+        if names and name not in names and _says_that_topic_is_unknown(error):
             text = f"there is no topic {name}"  # the words of the broker are about partitions that it does not host
         elif not suggested:
             return error
@@ -110,3 +106,13 @@ class ExistingNames:
 def replace_text(error: AdminError, text: str) -> AdminError:
     """Return an error with another text."""
     return AdminError(error.code, error.name, error.item, text, error.attempts, error.needs)
+
+
+def _says_that_topic_is_unknown(error: AdminError) -> bool:
+    """Return whether an error has the description of its code, because the broker gave no text."""
+    from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
+
+    return error.text in {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message,
+        Kip4ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message,
+    }

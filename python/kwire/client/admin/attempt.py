@@ -34,7 +34,6 @@ from kwire._util.light_typing import TYPE_CHECKING, Generic, TypeVar
 from kwire.client.admin.answer import Answer
 from kwire.client.admin.errors import OutcomeUnknown
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
@@ -48,20 +47,26 @@ __all__ = ["WRONG_BROKER_ERRORS", "Attempt", "AttemptState"]
 
 R = TypeVar("R", bound="Message")
 
-WRONG_BROKER_ERRORS: dict[Dialect, frozenset[int]] = {
-    "kafka": frozenset(
-        {
-            ErrorCode.LEADER_NOT_AVAILABLE,
-            ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            ErrorCode.NOT_COORDINATOR,
-            ErrorCode.NOT_CONTROLLER,
-        }
-    ),
-    "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, Kip4ErrorCode.NOT_CONTROLLER}),
-}
-"""Error codes by which a broker refuses a request that another broker may accept: it had no effect."""
+WRONG_BROKER_ERRORS = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_CONTROLLER,
+    }
+)
+"""Error codes by which a broker of Kafka refuses a request that another broker may accept."""
+
+
+def is_of_wrong_broker(dialect: Dialect, code: int) -> bool:
+    """Return whether a broker has refused a request that another broker may accept: it had no effect."""
+    if dialect == "kafka":
+        return code in WRONG_BROKER_ERRORS
+    from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode  # clients of Kafka do without
+
+    return code in {Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, Kip4ErrorCode.NOT_CONTROLLER}
 
 
 def is_retriable(dialect: Dialect, code: int) -> bool:
@@ -125,7 +130,7 @@ class Attempt(Generic[R]):
             endpoint: the broker that responded. Two brokers may have been asked.
         """
         answer = Answer(response, endpoint, self.tries)
-        may_retry = code in WRONG_BROKER_ERRORS[dialect] or (self._is_repeatable and is_retriable(dialect, code))
+        may_retry = is_of_wrong_broker(dialect, code) or (self._is_repeatable and is_retriable(dialect, code))
         if not may_retry:
             return answer
         self._refusal = answer

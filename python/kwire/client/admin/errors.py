@@ -5,7 +5,6 @@ from __future__ import annotations
 from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +68,8 @@ class AdminError(KwireError):
     @classmethod
     def of_kip4(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
         """Return the error for a code of the drafts of KIP-4."""
+        from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
+
         return cls._of(Kip4ErrorCode(code), item, text, attempts)
 
     @classmethod

@@ -203,7 +203,7 @@ def _target(resource: ConfigResource) -> Target:
 def _wrong_broker_code(response: IncrementalAlterConfigsResponse) -> int:
     """Return the code by which a broker refuses to be responsible. An unknown topic is an error of its own."""
     code = first_error_code("responses")(response)
-    return code if code in WRONG_BROKER_ERRORS["kafka"] else 0
+    return code if code in WRONG_BROKER_ERRORS else 0
 
 
 def _operations(change: ConfigChange) -> tuple[AlterableConfig, ...]:

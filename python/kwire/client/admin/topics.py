@@ -22,12 +22,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire.client.admin import completion
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import ChangeTimeout
-from kwire.client.admin.quorum import has_zookeeper
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
@@ -149,6 +147,8 @@ async def wait_until_created(
         ChangeTimeout: a broker does not report the change in time. This applies to all methods that wait.
         TypeError: a mapping has other values.
     """
+    from kwire.client.admin import completion  # most programs do not wait
+
     counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
     conditions = {name: completion.is_created(completion.expected_count(count)) for name, count in counts.items()}
     await completion.wait_until(admin, "created", conditions, timeout, on_progress)
@@ -165,6 +165,9 @@ async def wait_until_deleted(
 
     See `wait_until_created` for the other arguments.
     """
+    from kwire.client.admin import completion
+    from kwire.client.admin.quorum import has_zookeeper
+
     deadline = admin.router.metadata.clock() + timeout
     conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
     await completion.wait_until(admin, "deleted", conditions, timeout, on_progress)

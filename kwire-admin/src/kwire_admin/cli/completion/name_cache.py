@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from zlib import crc32
 
 from kwire import __version__
 from kwire._util.atomic_file import replace_file
@@ -62,6 +61,14 @@ def write_atomically(path: str, data: bytes) -> None:
     """
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     replace_file(path, data, mode=0o600)
+
+
+def _digest(data: bytes) -> int:
+    """Return 32 bits for the name of a file (FNV-1a). The import of `zlib` takes longer than this loop."""
+    digest = 0x811C9DC5
+    for byte in data:
+        digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return digest
 
 
 def cluster_choice(
@@ -122,7 +129,7 @@ class NameFile:
     def __init__(self, choice: str, kind: str) -> None:
         self.kind = kind
         self._head = choice.encode("utf-8", "backslashreplace") + b"\n"
-        self.path = os.path.join(cache_folder(), f"{crc32(self._head):08x}-{kind}")
+        self.path = os.path.join(cache_folder(), f"{_digest(self._head):08x}-{kind}")
         self._marker = f"{self.path}.fetching"
 
     def age(self) -> float:
