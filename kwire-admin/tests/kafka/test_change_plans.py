@@ -5,6 +5,7 @@ Each change is planned and made by two users: one that may do everything, and on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -29,9 +30,11 @@ from kwire.client.admin import (
 )
 from kwire.client.security import Secret
 from kwire.protocol.errors import NoCommonVersion
+from tests.operations.verbs.dry_runs import check_case, run_case
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
@@ -129,6 +132,34 @@ async def test_plan_of_a_change_is_what_the_change_answers(secured: KafkaCluster
                 refused, accepted = refused + is_refused, accepted + (not is_refused)
         assert not differences, "\n".join(differences)
         assert min(refused, accepted) > 6
+
+
+async def test_dry_run_of_a_document_says_which_acls_are_refused(
+    secured44: KafkaCluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
+    acl = {"resource_type": "TOPIC", "resource_name": "declared", "principal": "User:planner", "operation": "READ"}
+    (tmp_path / "acls.json").write_text(json.dumps({"kwire": 1, "acls": [acl]}), encoding="utf-8")
+    seen = [
+        AclBinding(
+            resource_type=ResourceType.CLUSTER,
+            resource_name="kafka-cluster",
+            principal="User:alice",
+            operation=operation,
+        )
+        for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    ]
+    async with (
+        await AdminClient.open(secured44.bootstrap, config=security.config("SCRAM-SHA-512")) as admin,
+        await AdminClient.open(secured44.bootstrap, config=security.config("PLAIN", user="alice")) as alice,
+    ):
+        (await admin.create_acls(seen)).raise_first()
+        await admin.wait_until_acls(created=seen)
+        for dry_run in (True, False):
+            result = await run_case(alice, "configs apply {folder}/acls.json", {"folder": tmp_path}, dry_run=dry_run)
+            assert result.is_refused, result
+            assert "this needs Alter on the cluster" in f"{result.rows} {result.error}", result
+        case = "configs apply {folder}/acls.json"
+        assert not (await check_case(admin, case, {"folder": tmp_path})).is_refused
 
 
 async def _fill(admin: AdminClient, cluster: KafkaCluster, security: ClusterSecurity) -> None:
