@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire._util.folder_lock import NoFolderLocks
+from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed, ledger_owner
 from kwire_pipeline.sinks import ledger as ledger_module
 from kwire_pipeline.sinks.delivery import Round
 from kwire_pipeline.sinks.job_metrics import JobMetrics
@@ -188,11 +190,21 @@ def test_sink_that_was_down_for_long_gets_what_lasts_and_a_summary_of_the_rest(
     assert len(gold.publish(known, again, *ended[1:], incident(900, ended=901))) == 2  # the sink is available
 
 
-def test_two_jobs_do_not_send_the_notices_of_one_sink(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_two_jobs_do_not_send_the_notices_of_one_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+) -> None:
+    """A mount without locks has a lease."""
+
+    def no_lock(folder: Path) -> None:
+        raise NoFolderLocks(folder, OSError(errno.ENOLCK, os.strerror(errno.ENOLCK)))
+
+    if not has_locks:
+        monkeypatch.setattr(ledger_owner, "FolderLock", no_lock)
     first, second = Gold(tmp_path), Gold(tmp_path)
     first.publish(incident(10))
 
-    with pytest.raises(LedgerInUse, match=f"sink: process {os.getpid()} sends the notices of this sink"):
+    with pytest.raises(LedgerInUse, match=rf"sink: process {os.getpid()}( on .*)? sends the notices of this sink"):
         second.publish(incident(10))
     first.delivery.release()
     assert second.publish(incident(10)) == []
