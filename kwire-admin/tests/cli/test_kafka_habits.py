@@ -39,7 +39,7 @@ def test_habit_gets_a_hint(words: tuple[str, ...], hint: str) -> None:
     assert hint in done.err
 
 
-def test_commands_of_a_missing_product_are_no_misspellings(
+def test_commands_of_a_missing_product_are_not_taken_for_misspellings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "it is a command of kwire-cluster: pip install 'kwire[node]'"
