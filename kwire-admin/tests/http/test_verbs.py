@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -78,6 +81,9 @@ def test_wrong_request_is_one_sentence(server: ServerProcess, path: str, status:
         (b"[" * 100_000, {}, 400, "the body is not JSON"),
         (b"\xff", {}, 400, "the body is not JSON"),
         (b"{}", {"Content_Type": "text/plain"}, 400, "expected the header Content-Type: application/json"),
+        (b'{"names": ["a"], "names": ["b"]}', {}, 400, "the body is not JSON: a key appears twice"),
+        (b'{"names": ["a"], "config": {"x": "1", "x": "2"}}', {}, 400, "the body is not JSON: a key appears twice"),
+        (b"\x1f\x8b", {"Content_Encoding": "gzip"}, 400, "expected a body without the header Content-Encoding"),
         (b" " * (5 << 20), {}, 413, "the body is larger than"),
     ],
     ids=lambda value: "body" if isinstance(value, bytes) else None,
@@ -88,6 +94,18 @@ def test_wrong_body_is_one_sentence(
     answer = server.post("/api/v1/topics/create", body, **headers)
     assert answer.status == status
     assert answer.body["detail"].startswith(message)
+
+
+@pytest.mark.parametrize("length", [10**8, 10**11, 10**30])
+def test_an_announced_body_that_is_too_large_is_refused_before_it_arrives(server: ServerProcess, length: int) -> None:
+    address = urlsplit(server.url)
+    assert address.hostname is not None
+    assert address.port is not None
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        head = f"POST /api/v1/topics/create HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {length}\r\n"
+        connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode())
+        answer = b"".join(iter(partial(connection.recv, 4096), b""))  # until the server closes the connection
+    assert answer.split(None, 2)[1] in (b"413", b"400"), answer
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import re
 
 from kwire._util.light_typing import Any
 
-__all__ = ["MalformedJson", "parse_json_document"]
+__all__ = ["MalformedJson", "parse_json_document", "unique_keys"]
 
 SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -54,6 +54,18 @@ def parse_json_document(text: str | bytes, **hooks: Any) -> Any:
     if not decoded.isascii() or SURROGATE_ESCAPE.search(decoded):
         _refuse_surrogates(value, decoded)
     return value
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, as a hook for `object_pairs_hook`. Without it, the last one of equal keys counts.
+
+    Raises:
+        MalformedJson: a key appears twice.
+    """
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise MalformedJson("a key appears twice")
+    return values
 
 
 def _refuse_surrogates(value: Any, text: str) -> None:

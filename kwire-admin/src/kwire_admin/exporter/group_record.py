@@ -52,7 +52,7 @@ class GroupTopic:
         uncommitted: 1 for each partition that a member has and the group has not committed.
         unknown_lags: number of partitions that the group reads and whose lag is not known.
         unread: the first unread records that were fetched, by partition.
-        unbounded: the first unread records to fetch, by partition: no sample shows their time, or they may not exist.
+        unbounded: the first unread records to fetch, by partition: no sample shows their time, or they might not exist.
         written_times: the times of the first unread records, oldest first, each time once.
         aged_at: the time at which lags in seconds are shown.
     """

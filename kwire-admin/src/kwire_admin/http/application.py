@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.json_document import MalformedJson, parse_json_document, unique_keys
 from kwire._util.similar_names import similar
 from kwire.errors import KwireError
 from kwire.terminal.problems import Problem, problem_of
@@ -57,6 +57,11 @@ log = logging.getLogger("kwire_admin.http")
 
 LARGEST_BODY = 4 << 20
 """Maximum size of the body of a request in bytes."""
+LARGEST_DISCARDED_BODY = 64 << 20
+"""Maximum size in bytes of a body that is received although it is refused: a client reads the answer after sending it,
+and not if its connection is closed meanwhile. Chosen, not measured."""
+LENGTH_DIGITS = 20
+"""Maximum number of digits of a Content-Length that is a number: 2^64 has 20."""
 BODY_TIMEOUT_S = 30.0
 """Deadline in seconds of the body of a request: 140 kB a second for the largest one."""
 PAGE_FILES = {
@@ -75,7 +80,16 @@ class BodyTimeout(Exception):
 
 
 class BodyTooLarge(Exception):
-    """The body of a request is larger than LARGEST_BODY."""
+    """The body of a request is larger than LARGEST_BODY.
+
+    Args:
+        message: the sentence.
+        is_unread: True if nothing of it was received.
+    """
+
+    def __init__(self, message: str, *, is_unread: bool = False) -> None:
+        super().__init__(message)
+        self.is_unread = is_unread
 
 
 def application(
@@ -263,6 +277,8 @@ async def _run(verb: Operation, request: Request, access: ClusterAccess) -> Verb
         response, outcome = refuse(428, "ConfirmationRequired", str(question)), "not confirmed"
     except BodyTooLarge as error:
         response, outcome = refuse(413, "BodyTooLarge", str(error)), "body too large"
+        if error.is_unread:
+            response.headers["Connection"] = "close"
     except BodyTimeout as error:
         response, outcome = refuse(408, "BodyTimeout", str(error)), "body incomplete"
         response.headers["Connection"] = "close"
@@ -295,8 +311,10 @@ async def _json_object(request: Request) -> dict[str, Any]:
         raise InvalidArgument("expected the parameters in the body, got some in the address")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidArgument("expected the header Content-Type: application/json")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise InvalidArgument("expected a body without the header Content-Encoding: it must not be compressed")
     try:
-        values = parse_json_document(await _body(request))
+        values = parse_json_document(await _body(request), object_pairs_hook=unique_keys)
     except MalformedJson as error:
         raise InvalidArgument(f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
@@ -324,6 +342,9 @@ async def _body(request: Request) -> bytes:
 
 
 async def _receive(request: Request) -> bytes:
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and (len(announced) > LENGTH_DIGITS or int(announced) > LARGEST_DISCARDED_BODY):
+        raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes", is_unread=True)
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwire._util.json_document import parse_json_document
+from kwire._util.json_document import parse_json_document, unique_keys
 from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire._util.text_files import read_text
@@ -73,7 +73,7 @@ def read_acls(file: Path) -> list[AclBinding]:
         InvalidArgument: the file cannot be read, or is not what `acls list` prints, or an ACL is invalid.
     """
     try:
-        rows = parse_json_document(read_text(file))
+        rows = parse_json_document(read_text(file), object_pairs_hook=unique_keys)
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
