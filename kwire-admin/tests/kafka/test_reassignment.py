@@ -183,6 +183,9 @@ async def test_cancelled_run_is_undone(three_brokers: KafkaCluster, operator: Re
         assert all(row["total"] > 0 and row["progress"].endswith("%") for row in moving)
         assert all(row["seconds_left"] is not None for row in moving), "at the throttle if nothing has just arrived"
         end(running, signal.SIGKILL)
+    for verb in ("resume", "cancel"):  # the controller would accept both
+        checked = operator.run("reassign", verb, "--dry-run", "--journal", operator.folder / "journals")
+        assert (checked.code, "would fail" in checked.err) == (0, False), checked
     [cancelled] = operator.rows("reassign-partitions", "cancel", "--yes")
     assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
     assert operator.rows("reassign-partitions", "status") == []

@@ -32,7 +32,7 @@ CLIENT_ID = "kwire-tools"
 
 READING = (
     *("active_", "describe_", "export_", "find_", "group_lags", "list_", "lowest_", "may_", "plan_"),
-    *("recorded_", "registered_"),
+    *("recorded_", "registered_", "validate_"),
 )
 """Beginnings of the names of operations that change nothing."""
 ATTRIBUTES = frozenset({"backend", "close", "commands", "dialect", "open_another"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Danger, NotFound
 from kwire_admin.operations.run import Run
@@ -51,7 +52,8 @@ async def cancel(
             if status.topic in started
         }
         for error in (await run.admin.cancel_reassignments(ongoing, validate_only=True)).errors.values():
-            run.note(f"would fail: {error}")
+            if error.kafka_code != ErrorCode.NO_REASSIGNMENT_IN_PROGRESS:  # otherwise, it has just ended
+                run.note(f"would fail: {error}")
         return [summary(path, state)]
     run.confirm(f"Cancel run {path.name}?")
     with RunFolder.take_over(path, run.note) as taken:
