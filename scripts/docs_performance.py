@@ -41,19 +41,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def performance_page() -> Iterator[str]:
     """Return the lines of the page."""
-    native, figures = _newest("native-"), _newest("figures-")
+    codecs, native, figures = _newest("2"), _newest("native-"), _newest("figures-")
     yield "# Performance\n"
     yield "These charts compare kwire with other programs. Only the ratios of times within one chart are"
     yield "meaningful, because times differ between machines. `make bench` measures on your machine, in a checkout"
     yield "of the repository. [Speed](design/speed.md) explains the figures.\n"
     yield "## The codec and other codecs in Python\n"
-    yield "![Decoding, encoding, and memory, compared with other codecs](benchmarks.svg)\n"
-    yield "Times to decode and encode a MetadataResponse with 5,000 topics of 20 partitions, and the memory of the"
-    yield "decoded message; smaller is better (`python -m benches.run`).\n"
+    for operation in ("decode", "encode"):
+        yield chart(sorted(_codec_bars(codecs, operation), key=lambda bar: bar.length))
+        yield f"\nMilliseconds to {operation} a MetadataResponse v12 with 5,000 topics of 20 partitions, on a"
+        yield f"logarithmic scale; smaller is better (`python -m benches.run`, {_where(codecs)}).\n"
     yield "## The codec and codecs in Java, Go, and Rust\n"
     yield chart(sorted(_native_bars(native), key=lambda bar: bar.length))
-    yield "\nNanoseconds to decode one partition of a MetadataResponse v12 with 100,000 partitions into objects;"
-    yield f"smaller is better (`python -m benches.native`, {_where(native)}).\n"
+    yield "\nNanoseconds to decode one partition of a MetadataResponse v12 with 100,000 partitions into objects, on a"
+    yield f"logarithmic scale; smaller is better (`python -m benches.native`, {_where(native)}).\n"
     yield "## The parts that are built on the codec\n"
     faster = [
         figure
@@ -88,13 +89,28 @@ def chart(bars: Sequence[Bar]) -> str:
     return "".join(parts) + "</svg></div>"
 
 
+def _codec_bars(record: dict[str, Any], operation: str) -> Iterator[Bar]:
+    """Yield a bar for each codec in Python and the larger message of version 12."""
+    timing = next(
+        timing
+        for timing in record["timings"]
+        if (timing["workload"]["name"], timing["workload"]["version"]) == ("b", 12)
+    )
+    for sample in timing["samples"]:
+        # The rows with unknown tags have a message of their own.
+        if sample["operation"] == operation and "tags" not in sample["peer"]:
+            free_ns = sample.get("free_ns") or [0.0] * len(sample["call_ns"])
+            ms = median(map(sum, zip(sample["call_ns"], free_ns, strict=True))) / 1_000_000
+            yield Bar(f"{sample['peer']} (Python)", log10(1 + ms), f"{ms:.3g}", sample["peer"] == "kwire")
+
+
 def _native_bars(record: dict[str, Any]) -> Iterator[Bar]:
     for taken in record["taken"]:
         # kwire's own tree of values in Rust is for tests of the crate.
         if "decode" in taken["thread_ns"] and taken["name"] != "kwire, Value":
             ns = median(taken["thread_ns"]["decode"]) / 100_000
             is_kwire = taken["name"].startswith("kwire")
-            yield Bar(f"{taken['name']} ({taken['language']})", ns, f"{ns:.0f}", is_kwire)
+            yield Bar(f"{taken['name']} ({taken['language']})", log10(1 + ns), f"{ns:.0f}", is_kwire)
 
 
 def _newest(prefix: str) -> dict[str, Any]:
