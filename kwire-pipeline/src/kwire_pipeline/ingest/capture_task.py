@@ -50,7 +50,8 @@ class CaptureTask(NamedTuple):
 
     def _ingest(self, folder: str, row: int, fingerprint: str) -> list[ManifestEntry]:
         listed = visible_segments(folder)
-        first = row if matches(listed, fingerprint) else 0
+        # All segments may have been deleted; the capture continues later.
+        first = row if not listed or matches(listed, fingerprint) else 0
         new_segments = [segment for segment, stop in zip(listed, _stops(listed), strict=True) if stop > first]
         damaged: dict[Segment, str] = {}
         holes: list[Hole] = []
@@ -117,7 +118,7 @@ def _holes(
     holes = []
     following = first if first or not new_segments else new_segments[0].first_row
     before = next((segment for segment in reversed(listed) if segment.first_row < following), None)
-    for segment, later in zip(new_segments, [*new_segments[1:], None], strict=True):
+    for segment, later in zip(new_segments, [*new_segments, None][1:], strict=True):
         if segment.first_row > following:
             holes.append(Hole(following, segment.first_row, microseconds(before and before.last_time)))
         before, following = segment, segment.first_row

@@ -15,6 +15,7 @@ from kwire.capture.folder import segments
 from kwire_pipeline.ingest.clock_faults import FEW
 from kwire_pipeline.pipeline import Pipeline
 from tests.pipeline import bronze_rows
+from tests.pipeline.gold.test_late_frames import no_spark
 from tests.pipeline.recorded import bronze
 from tests.pipeline.test_pipeline import RECORDING, TABLES, expected, silver
 
@@ -64,6 +65,22 @@ def test_capture_under_another_path_is_recognized(
 
     assert (by_name.repeated, by_link.repeated) == (0, 300)
     assert_history(tmp_path / "out", 300)
+
+
+def test_capture_whose_segments_are_deleted_has_nothing_new(tmp_path: Path) -> None:
+    pipeline = Pipeline(no_spark, str(tmp_path / "out"))
+    folder = tmp_path / "capture"
+    (tmp_path / "empty/date=2026-11-21").mkdir(parents=True)
+    assert not pipeline.ingest_capture(str(tmp_path / "empty")).rows
+    pipeline.ingest_capture(captured(folder, 0, 300))
+    for segment in folder.rglob("*.parquet"):
+        segment.unlink()
+
+    report = pipeline.ingest_capture(str(folder))
+    later = pipeline.ingest_capture(captured(folder, 300, 400))
+
+    assert (report.rows, report.missing, later.missing, later.rows["polls"]) == ({}, [], [], 100)
+    assert_history(tmp_path / "out", 400)
 
 
 def test_captures_of_same_brokers_are_combined(spark: SparkSession, tmp_path: Path) -> None:
