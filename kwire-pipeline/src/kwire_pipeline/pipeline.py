@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+LONGEST = timedelta(days=36_525)
+"""The longest duration of a setting: times that far from now can be expressed."""
+
 BATCHES_MERGED = 30
 """Batches of a stream between two merges of small files: five minutes, with a batch every ten seconds. Chosen."""
 
@@ -87,6 +90,7 @@ class Pipeline:
     Raises:
         NotAStore: `out` is a file.
         UnsupportedLocation: `out` has an unknown scheme.
+        ValueError: `max_clock_skew` or `keep_replaced` is negative, or longer than 100 years.
     """
 
     def __init__(
@@ -100,6 +104,9 @@ class Pipeline:
         missing_rows: MissingRowsPolicy = MissingRowsPolicy.REPORT,
         in_process_rows: int = IN_PROCESS_ROWS,
     ) -> None:
+        for name, duration in {"max_clock_skew": max_clock_skew, "keep_replaced": keep_replaced}.items():
+            if not timedelta(0) <= duration <= LONGEST:
+                raise ValueError(f"{name} is {duration}: expected a duration from 0 to 100 years")
         self.engine = Engine(spark, in_process_rows)
         self.missing_rows = missing_rows
         self.max_clock_skew = max_clock_skew
@@ -240,11 +247,13 @@ class Pipeline:
 
         Args:
             number: the commit, as the table `ingests` numbers them.
-            at: a time: the last commit until then. By default, the newest commit.
+            at: a time, in UTC if it has no zone: the last commit until then. By default, the newest commit.
 
         Raises:
             ValueError: the commit is not known.
         """
+        if at is not None and at.tzinfo is None:
+            at = at.replace(tzinfo=UTC)
         return PipelineSnapshot(self.engine, self._store.snapshot(number, at))
 
     def table(self, name: str) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.session import names_master
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.bronze import InvalidColumn
+from kwire_pipeline.sql_views import create_views
 from kwire_pipeline.store.commits import PipelineStore
 from tests.pipeline.recorded import RECORDINGS, bronze
 from tests.pipeline.test_pipeline import RECORDING, expected, silver
@@ -233,3 +235,51 @@ def test_error_of_a_file_in_an_executor_is_one_line() -> None:
         assert pipeline_engine.file_error(text) == reason
     assert pipeline_engine.file_error("Traceback\nValueError: [Errno 30]: no\n") == ""
     assert pipeline_engine.file_error("JavaError: no [Errno 1] here") == ""
+
+
+def test_times_of_callers_are_utc_or_an_error(tmp_path: Path) -> None:
+    for duration in (timedelta(-1), timedelta.max, timedelta.min):
+        with pytest.raises(ValueError, match="max_clock_skew is .*: expected a duration from 0 to 100 years"):
+            Pipeline(no_spark, str(tmp_path), max_clock_skew=duration)
+        with pytest.raises(ValueError, match="keep_replaced is .*: expected a duration from 0 to 100 years"):
+            Pipeline(no_spark, str(tmp_path), keep_replaced=duration)
+    pipeline = Pipeline(no_spark, str(tmp_path))
+    pipeline.ingest(table(ROWS[:5]))
+
+    assert pipeline.snapshot(at=datetime(9999, 12, 31, tzinfo=UTC)).number == 1
+    assert pipeline.snapshot(at=datetime(9999, 12, 31)).number == 1  # noqa: DTZ001
+    with pytest.raises(ValueError, match=r"has no commit at 0001-01-01 00:00:00\+00:00"):
+        pipeline.snapshot(at=datetime(1, 1, 1))  # noqa: DTZ001
+
+
+SETTINGS = {
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.session.timeZone": "Australia/Lord_Howe",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.enforceReservedKeywords": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.parser.quotedRegexColumnNames": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+
+
+@pytest.mark.nightly
+def test_settings_of_a_platform_change_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    for name, settings in (("usual", {}), ("other", SETTINGS)):
+        before = {key: spark.conf.get(key) for key in settings}
+        try:
+            for key, value in settings.items():
+                spark.conf.set(key, value)
+            pipeline = Pipeline(spark, str(tmp_path / name))
+            pipeline.ingest(table(ROWS[:300]))
+            pipeline.gold()
+            create_views(pipeline, f"{name}_")
+            assert {key: spark.conf.get(key) for key in settings} == settings
+        finally:
+            for key, known in before.items():
+                spark.conf.set(key, str(known))
+
+    assert stored(tmp_path / "other") == stored(tmp_path / "usual")
+    counts = [spark.table(f"{name}_current_clusters").count() for name in ("usual", "other")]
+    assert counts == [1, 1]

@@ -34,16 +34,22 @@ class Duration(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|d)", str(value))
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(s|m|h|d)", str(value))
         seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-        if not 0 < seconds < math.inf:
+        if not 0 < seconds <= _LONGEST_S:
             self.fail(
-                f"{value!r} is not a duration: expected a number above 0 with s, m, h, or d, such as 30s", param, ctx
+                f"{value!r} is not a duration: expected a number above 0 with s, m, h, or d, such as 30s, up to 100"
+                " years",
+                param,
+                ctx,
             )
         return seconds
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+_LONGEST_S = 36_525 * 86_400
+"""A hundred years in seconds: Python has no times that are much further away."""
 
 
 class Time(click.DateTime):

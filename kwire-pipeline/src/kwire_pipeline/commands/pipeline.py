@@ -42,16 +42,23 @@ if TYPE_CHECKING:
 _SECONDS = FiniteRange(min=0, min_open=True)
 
 
+_LONGEST_HOURS = 36_525 * 24
+"""A hundred years: Python has no times that are much earlier than the first year."""
+
+
 class _Age(click.ParamType[timedelta]):
     """A number of days or hours."""
 
     name = "age"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        match = re.fullmatch(r"(\d+)([dh])", value) if isinstance(value, str) else None
-        if match is None or int(match[1]) == 0:
-            self.fail(f"expected a number of days or hours such as 90d or 12h, got {value!r}", param, ctx)
-        return timedelta(days=int(match[1])) if match[2] == "d" else timedelta(hours=int(match[1]))
+        match = re.fullmatch("([0-9]{1,6})([dh])", value) if isinstance(value, str) else None
+        hours = 0 if match is None else int(match[1]) * (24 if match[2] == "d" else 1)
+        if not 0 < hours <= _LONGEST_HOURS:
+            self.fail(
+                f"expected a number of days or hours such as 90d or 12h, up to 100 years, got {value!r}", param, ctx
+            )
+        return timedelta(hours=hours)
 
 
 _AGE = _Age()

@@ -129,6 +129,11 @@ def test_command_maintains_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
     for arguments in (
         ["expire", *out],
         ["expire", *out, "--keep", "90"],
+        ["expire", *out, "--keep", "\uff13d"],
+        ["expire", *out, "--keep", "999999d"],
+        ["vacuum", *out, "--keep", "99999999999999h"],
+        ["gold", *out, "--max-clock-skew", "99999999d"],
+        ["gold", *out, "--max-clock-skew", "\uff15m"],
         ["optimize", *out, "--keep", "1d"],
         ["vacuum", *out, "--gold"],
         ["vacuum", "--out", str(tmp_path / "none")],
