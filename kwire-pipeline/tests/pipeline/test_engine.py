@@ -239,9 +239,9 @@ def test_error_of_a_file_in_an_executor_is_one_line() -> None:
 
 def test_times_of_callers_are_utc_or_an_error(tmp_path: Path) -> None:
     for duration in (timedelta(-1), timedelta.max, timedelta.min):
-        with pytest.raises(ValueError, match="max_clock_skew is .*: expected a duration from 0 to 100 years"):
+        with pytest.raises(ValueError, match=r"max_clock_skew is .*: expected a duration from 0 to 100 years"):
             Pipeline(no_spark, str(tmp_path), max_clock_skew=duration)
-        with pytest.raises(ValueError, match="keep_replaced is .*: expected a duration from 0 to 100 years"):
+        with pytest.raises(ValueError, match=r"keep_replaced is .*: expected a duration from 0 to 100 years"):
             Pipeline(no_spark, str(tmp_path), keep_replaced=duration)
     pipeline = Pipeline(no_spark, str(tmp_path))
     pipeline.ingest(table(ROWS[:5]))
