@@ -10,7 +10,7 @@ with limits of its own, so a round keeps these rules:
 | a batch that is refused, or fails after it may have arrived, is halved, down to single notices | sizes, poison |
 | the size that was accepted then is the next limit, which doubles after `CLEAN` times without a division | sizes |
 | notices that have failed come last, and alerts that fail again and again | one failing alert blocks no other |
-| while it accepts nothing, each n-th notice may arrive only after n attempts at the others | no flood once it is back |
+| while it accepts nothing, other notices are tried less and less often | no flood once it is back |
 | the ledger is written before and after a chunk of notices, and each second | costs follow the notices |
 
 | outcome of sending a notice alone | next |
@@ -66,6 +66,10 @@ LARGEST_BATCH = 64
 
 CLEAN = 5
 """Number of times that batches are sent without a division before larger ones are tried. Chosen, not measured."""
+
+PROBED_AT_ONCE = 8
+"""Number of unconfirmed notices for which another notice is tried one attempt later. Chosen: a day of failures adds
+some 190 notices to send again, and an alert behind fifty that always fail waits for minutes."""
 
 CHUNK = 100
 """Minimum number of notices between two writes of the ledger; a quarter of the alerts if there are more."""
@@ -231,7 +235,7 @@ class SinkDelivery:
         unconfirmed = sum(map(ledger.is_unconfirmed, pending)) if ledger.unavailable_since else 0
 
         def priority(notice: IncidentNotice) -> int:
-            handicap = 0 if ledger.is_unconfirmed(notice) else max(unconfirmed - 1, 0)
+            handicap = 0 if ledger.is_unconfirmed(notice) else unconfirmed // PROBED_AT_ONCE
             return self._failures[notice.id] + handicap
 
         return priority

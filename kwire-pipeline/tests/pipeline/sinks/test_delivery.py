@@ -11,7 +11,7 @@ import pytest
 
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks import ledger as ledger_module
-from kwire_pipeline.sinks.delivery import CHUNK, FAILURES_IN_A_ROW, Round, SinkDelivery
+from kwire_pipeline.sinks.delivery import CHUNK, FAILURES_IN_A_ROW, PROBED_AT_ONCE, Round, SinkDelivery
 from kwire_pipeline.sinks.notice import MISSED
 from kwire_pipeline.sinks.payloads import LONGEST_TEXT, postable_alert
 from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, LONGEST_BACKOFF, RoundPlan, plan
@@ -103,7 +103,7 @@ def test_failures_of_a_day_cause_no_flood_afterward(tmp_path: Path, monkeypatch:
         pass
 
     firing = [notice for notice in gold.sink.notices if notice.status is NoticeStatus.FIRING]
-    tried = math.isqrt(2 * rounds * FAILURES_IN_A_ROW) + 1
+    tried = math.isqrt(2 * PROBED_AT_ONCE * rounds * FAILURES_IN_A_ROW) + PROBED_AT_ONCE
     assert len(firing) <= per_round + tried
     assert len(gold.sink.notices) <= per_round + 2 * tried + 2
     missed = (notice for notice in gold.sink.notices if notice.incident["kind"] == MISSED)
