@@ -1,6 +1,6 @@
 """Count the instructions that the engine executes. Unlike times, they do not depend on other load.
 
-    python -m benches.instructions [--record FILE] [--against FILE [--limit PERCENT]]
+    python -m benches.instructions [--only WORKLOAD] [--record FILE] [--against FILE [--limit PERCENT]]
 
 Valgrind counts instructions for the Rust crate alone (bytes to `Value` and back) and for the package (bytes to Python
 objects and back). The count of one call is the difference between a run with many calls and a run with few, which
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Layer: TypeAlias = Literal["crate", "package"]
 
 WORKLOADS = (Workload("a", 1), Workload("a", 12), Workload("v", 3))
+LARGE_WORKLOADS = (Workload("b", 12),)
+"""Workloads that are counted on request, with a third of the calls."""
 OPERATIONS: tuple[Operation, ...] = ("validate", "decode", "encode")
 FEW, MANY = 10, 60
 SMALL_MESSAGES = 20
@@ -58,7 +60,11 @@ def main() -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the counts to this file")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with the counts in this file")
     parser.add_argument("--limit", type=float, metavar="PERCENT", help="fail if a count has grown by more than this")
+    parser.add_argument("--only", metavar="WORKLOAD", help='count workloads that start with this, also "b v12"')
     given = parser.parse_args()
+    workloads = list(WORKLOADS)
+    if given.only:
+        workloads = [each for each in (*WORKLOADS, *LARGE_WORKLOADS) if str(each).startswith(given.only)]
     if shutil.which("valgrind") is None:
         parser.exit(1, "valgrind is not installed: it counts the instructions\n")
     before = msgspec.json.decode(given.against.read_bytes(), type=list[Count]) if given.against else []
@@ -67,7 +73,7 @@ def main() -> None:
     counts: list[Count] = []
     with tempfile.TemporaryDirectory() as folder:
         message = Path(folder, "message")
-        for workload in WORKLOADS:
+        for workload in workloads:
             message.write_bytes(workload.body())
             for layer, operation in ((layer, operation) for layer in LAYERS for operation in OPERATIONS):
                 with console.status(f"{workload}: {layer}, {operation}"):
@@ -92,8 +98,9 @@ def grown(counts: list[Count], before: list[Count], percent: float) -> list[str]
 
 def count(workload: Workload, layer: Layer, operation: Operation, message: Path) -> Count:
     times = 1 if workload.partitions else SMALL_MESSAGES
-    few, many = (LAYERS[layer](workload, operation, message, calls * times) for calls in (FEW, MANY))
-    return Count(str(workload), layer, operation, (many - few) / (MANY - FEW) / times / (workload.partitions or 1))
+    calls = [calls // 3 if workload in LARGE_WORKLOADS else calls * times for calls in (FEW, MANY)]
+    few, many = (LAYERS[layer](workload, operation, message, count) for count in calls)
+    return Count(str(workload), layer, operation, (many - few) / (calls[1] - calls[0]) / (workload.partitions or 1))
 
 
 def in_crate(workload: Workload, operation: Operation, message: Path, calls: int) -> int:
