@@ -29,11 +29,14 @@ from kwire._util.light_stream import Transport
 from kwire._util.light_typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
     from socket import socket
     from types import TracebackType
 
     from kwire._util.stream_callbacks import StreamCallbacks
+else:
+    import _signal as signal  # without the enumerations of its numbers
 
 __all__ = ["LightLoop", "Semaphore", "TimeLimit", "running_light_loop"]
 
@@ -232,7 +235,6 @@ class LightLoop:
         between two steps that belong together. The signal also writes to a socket that the loop watches: one that comes
         in the moment before the loop waits does not end a wait by itself.
         """
-        import signal
 
         def interrupt(number: int, frame: object) -> None:
             del number, frame

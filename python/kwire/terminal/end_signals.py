@@ -6,15 +6,17 @@ the process ends at once, without a word about a change that was sent.
 
 from __future__ import annotations
 
-import signal
 from contextlib import contextmanager
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.terminal.problems import INTERRUPTED
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterator
     from types import FrameType
+else:
+    import _signal as signal  # without the enumerations of its numbers, which take longer to make than to handle
 
 __all__ = ["ENDED", "EndSignal", "end_signals"]
 
@@ -49,7 +51,7 @@ class EndSignal:
 def end_signals() -> Iterator[EndSignal]:
     """Interrupt the block when SIGTERM or SIGHUP arrives, unless it is ignored or has another handler."""
     received = EndSignal()
-    handled = [number for number in NUMBERS if signal.getsignal(number) is signal.SIG_DFL]
+    handled = [number for number in NUMBERS if signal.getsignal(number) == signal.SIG_DFL]
     try:
         for number in handled:
             signal.signal(number, received.handle)

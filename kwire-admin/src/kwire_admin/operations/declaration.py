@@ -29,9 +29,17 @@ from enum import Enum, StrEnum
 from functools import cache, cached_property
 
 from kwire._util.light_dataclasses import KW_ONLY, dataclass, field
-from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, evaluated_annotations
+from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from kwire.errors import KwireError
-from kwire_admin.operations.parameters import Address, Danger, Option, Parameter, call_arguments, declared_parameters
+from kwire_admin.operations.parameters import (
+    Address,
+    Danger,
+    Option,
+    Parameter,
+    annotations_of,
+    call_arguments,
+    declared_parameters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -264,7 +272,7 @@ class Operation(Rules):
     @cached_property
     def result(self) -> Any:
         """The class of the rows; None if the operation prints lines instead."""
-        returned = evaluated_annotations(self.function)["return"]
+        returned = annotations_of(self.function)["return"]
         if returned is type(None):
             return None
         candidates = getattr(returned.__args__[0], "__args__", returned.__args__)

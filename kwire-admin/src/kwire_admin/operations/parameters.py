@@ -238,6 +238,10 @@ RESERVED = frozenset({"limit", "offset"})
 """Names of the query parameters by which HTTP pages rows."""
 
 
+annotations_of = cache(evaluated_annotations)
+"""Annotations of a function, which a command needs for its parameters, its arguments, and its result."""
+
+
 @cache
 def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the parameters of a function in its order, without `run`.
@@ -247,7 +251,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     Raises:
         TypeError: a parameter has neither Argument nor Option, or a name of RESERVED.
     """
-    hints = evaluated_annotations(function)
+    hints = annotations_of(function)
     parameters: list[Parameter] = []
     for name, default in _defaults(function).items():
         hint: Any = hints.get(name)
@@ -303,7 +307,7 @@ def _groups(function: Callable[..., Any]) -> Mapping[str, Any]:
     """
     if function.__code__.co_flags & TAKES_ANY:
         return {}
-    hints = evaluated_annotations(function)
+    hints = annotations_of(function)
     return {name: hint for name, hint in hints.items() if name not in ("run", "return") and is_dataclass(hint)}
 
 
