@@ -10,9 +10,11 @@ from kwire.messages.kafka.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+from kwire.testing import FakeCluster
 from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
 from kwire_admin.exporter.offset_history import UNKNOWN
 from kwire_admin.exporter.topic_record import MonitoredTopic
+from tests.exporter.scraping import feed, scrape, view
 from tests.exporter.test_lag_seconds import topic_of
 
 UNSTARTED = -1
@@ -50,3 +52,20 @@ def test_partitions_that_a_share_group_has_not_begun_to_read_are_unknown() -> No
         expected = UNKNOWN if not known or (unknown and not sum(known)) else sum(known)
         assert [*read.uncommitted] == unknown
         assert (read.unknown_lags, read.lag_sum, group.lag) == (len(unknown), expected, expected), drawn
+
+
+def test_groups_that_no_broker_knows_are_marked() -> None:
+    """Their series are missing, so the partitions of the internal topic without a leader have one."""
+    source = random.Random(40)
+    for _ in range(10):
+        counts = {topic: source.randint(1, 5) for topic in ("__consumer_offsets", "__transaction_state", "orders")}
+        lost = {topic: source.randint(0, count) for topic, count in counts.items()}
+        with FakeCluster(1) as cluster:
+            for topic, count in counts.items():
+                cluster.create_topics([topic], count, internal=topic != "orders")
+                for partition in range(lost[topic]):
+                    cluster.remove_leader(topic, partition)
+            ours = view(topics="orders")
+            feed(ours, cluster)
+        expected = {(topic,): count for topic, count in lost.items() if count and topic != "orders"}
+        assert scrape(ours).of("kafka_unknown_coordinator_partitions") == expected

@@ -30,7 +30,7 @@ class Problem(StrEnum):
     Attributes:
         REFUSED: a broker refused an item or the request.
         USAGE: an argument is invalid, or the cluster does not have the operation.
-        UNREACHABLE: no broker responded, or a time ran out.
+        UNREACHABLE: no broker responded, no broker is responsible at the moment, or a time ran out.
         NOT_AUTHORIZED: authentication or authorization failed.
         OUTCOME_UNKNOWN: the response to a command was lost.
     """
@@ -67,6 +67,17 @@ AUTHORIZATION = frozenset(
     }
 )
 
+NOBODY_RESPONSIBLE = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_CONTROLLER,
+    }
+)
+"""Codes of brokers that answer for one that is not there: nothing was refused, and the same may succeed later."""
+
 PROBLEMS: dict[type[Exception], Problem] = {
     EncodeError: Problem.USAGE,  # a value that no request can carry: it never reached a broker
     NotSupported: Problem.USAGE,
@@ -84,7 +95,9 @@ PROBLEMS: dict[type[Exception], Problem] = {
 def problem_of(error: Exception) -> Problem:
     """Return the kind of an error."""
     if isinstance(error, AdminError):
-        return Problem.NOT_AUTHORIZED if error.code in AUTHORIZATION else Problem.REFUSED
+        if error.code in AUTHORIZATION:
+            return Problem.NOT_AUTHORIZED
+        return Problem.UNREACHABLE if error.code in NOBODY_RESPONSIBLE else Problem.REFUSED
     if isinstance(error, ValueError) and not isinstance(error, KwireError):  # an argument is invalid
         return Problem.USAGE
     for kind, problem in PROBLEMS.items():

@@ -1,7 +1,8 @@
 """Offsets and groups of a fake cluster, and the responses about them.
 
 A fake cluster keeps no records: a test sets the ends of logs and what groups have committed. Each group is coordinated
-by one of the live brokers, which its id decides.
+by the leader of its partition of `__consumer_offsets`, and by no broker while that has no leader. In a cluster without
+the topic, the id of a group decides on one of the live brokers. A fake cluster has no transactions.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
+from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, partition_of
 from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.kafka.consumer_protocol_assignment import TopicPartition as AssignedPartitions
 from kwire.messages.kafka.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
@@ -19,6 +21,7 @@ from kwire.messages.kafka.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from kwire.messages.kafka.describe_transactions import DescribeTransactionsResponse, TransactionState
 from kwire.messages.kafka.find_coordinator import Coordinator, FindCoordinatorResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsResponse
 from kwire.messages.kafka.list_offsets import (
@@ -26,6 +29,7 @@ from kwire.messages.kafka.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from kwire.messages.kafka.list_transactions import ListTransactionsResponse
 from kwire.messages.kafka.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -44,12 +48,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SERVED", "FakeGroup", "FakeOffsets", "coordinator_of"]
 
-SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
+SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4), 65: (0, 0), 66: (0, 0)}
 """The lowest and highest served version by API key."""
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 DEBUGGING_REPLICA = -2
 NOT_LEADER = 6
+COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
+UNKNOWN_TRANSACTIONAL_ID = 105
 UNKNOWN_TOPIC = 3
 
 
@@ -102,6 +108,13 @@ class FakeOffsets:
                 return ListGroupsResponse(error_code=0, groups=tuple(self._listed(state, broker)))
             case 35:
                 return self._log_dirs(state, broker)
+            case 65:
+                transactions = tuple(_transaction(state, broker, key) for key in message.transactional_ids)
+                return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=transactions)
+            case 66:
+                return ListTransactionsResponse(
+                    throttle_time_ms=0, error_code=0, unknown_state_filters=(), transaction_states=()
+                )
             case _:
                 return None
 
@@ -220,26 +233,47 @@ def _partitions(struct: Any, offsets: Mapping[int, int]) -> tuple[Any, ...]:
     )
 
 
-def coordinator_of(state: ClusterState, group_id: str) -> int:
-    """Return the id of the broker that coordinates a group; -1 without live brokers."""
+def coordinator_of(state: ClusterState, key: str, topic: str = GROUPS) -> int:
+    """Return the id of the broker that coordinates a group or a transactional id; -1 if none does."""
+    internal = state.topics.get(topic)
+    if internal is not None:
+        index = partition_of(key, len(internal.partitions))
+        return state.partition(topic, index).leader_id
     ids = sorted([broker.node_id for broker in state.brokers])
-    return ids[crc32(group_id.encode()) % len(ids)] if ids else -1
+    return ids[crc32(key.encode()) % len(ids)] if ids else -1
 
 
 def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordinatorResponse:
-    addresses = {broker.node_id: broker for broker in state.brokers}
     keys: Sequence[str] = message.coordinator_keys if version >= 4 else (message.key,)
-    brokers = [addresses[coordinator_of(state, key)] for key in keys]
+    found = [_coordinator(state, key, (GROUPS, TRANSACTIONS)[message.key_type]) for key in keys]
     if version < 4:
-        [broker] = brokers
-        return FindCoordinatorResponse(error_code=0, node_id=broker.node_id, host=broker.host, port=broker.port)
-    coordinators = tuple(
-        Coordinator(
-            key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_code=0, error_message=None
+        [one] = found
+        return FindCoordinatorResponse(error_code=one.error_code, node_id=one.node_id, host=one.host, port=one.port)
+    return FindCoordinatorResponse(coordinators=tuple(found))
+
+
+def _coordinator(state: ClusterState, key: str, topic: str) -> Coordinator:
+    id = coordinator_of(state, key, topic)
+    broker = next((broker for broker in state.brokers if broker.node_id == id), None)
+    if broker is None:
+        return Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=COORDINATOR_NOT_AVAILABLE, error_message=None
         )
-        for key, broker in zip(keys, brokers, strict=True)
+    return Coordinator(key=key, node_id=id, host=broker.host, port=broker.port, error_code=0, error_message=None)
+
+
+def _transaction(state: ClusterState, broker: int, key: str) -> TransactionState:
+    is_here = coordinator_of(state, key, TRANSACTIONS) == broker
+    return TransactionState(
+        error_code=UNKNOWN_TRANSACTIONAL_ID if is_here else NOT_COORDINATOR,
+        transactional_id=key,
+        transaction_state="",
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=-1,
+        producer_id=-1,
+        producer_epoch=-1,
+        topics=(),
     )
-    return FindCoordinatorResponse(coordinators=coordinators)
 
 
 def _members(group_id: str, group: FakeGroup) -> Iterable[DescribedGroupMember]:

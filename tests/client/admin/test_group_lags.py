@@ -240,6 +240,16 @@ async def test_group_that_no_list_has_is_forbidden_or_unknown() -> None:
         assert not await admin.may_describe_group("secret")
 
 
+async def test_group_that_no_broker_coordinates_may_exist() -> None:
+    """The user cannot describe the internal topic, so the brokers are asked for the group."""
+    moved = int(ErrorCode.NOT_COORDINATOR)
+    async with admin_of(Coordinator1({}, {}, description_error=moved)) as admin:
+        unknown = (await admin.describe_groups(["none"]))["none"]
+    assert isinstance(unknown, AdminError)
+    assert unknown.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert unknown.reason == "no broker that answers coordinates the group, so it is not known whether it exists"
+
+
 async def test_partition_without_a_leader_has_a_row() -> None:
     async with admin_of(Coordinator1({0: 40, 1: 50}, {}, leaderless=(1,))) as admin:
         admin.router.metadata.clock = iter(range(0, 1000, 10)).__next__  # the election is not waited for

@@ -66,7 +66,8 @@ def _topic_values(state: ObservedCluster) -> Values:
     records = state.topics.records.values()
     if records and all(record.min_isr < 0 for record in records):
         counts["under_min_isr"] = counts["at_min_isr"] = None
-    return {"topics": len(records), "partitions": counts.pop("all"), **counts}
+    unknown = [((topic,), count) for topic, count in state.unknown_coordinators().items()]
+    return {"topics": len(records), "partitions": counts.pop("all"), **counts, "unknown_coordinators": unknown}
 
 
 def _group_values(state: ObservedCluster) -> Values:

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.client.admin.internal_topics import GROUPS, SHARE_STATES, TRANSACTIONS
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.metadata import events
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerValues", "ObservedCluster"]
 
+COORDINATED = frozenset({GROUPS, TRANSACTIONS, SHARE_STATES})
+"""The topics whose leaders are coordinators."""
 METADATA = 3
 """The API key of Metadata."""
 HANGING_AFTER_MS = 900_000
@@ -308,6 +311,8 @@ class ObservedCluster:
             if transaction.transaction_state != "Empty"
         }
         hanging: dict[tuple[str, int], int] = {}
+        if TRANSACTIONS in self.unknown_coordinators():  # an absent coordinator may know them
+            topics = ()
         for topic in topics:
             for partition in topic.partitions:
                 count = sum(
@@ -426,6 +431,16 @@ class ObservedCluster:
         self.tokens = ()
 
     # Derived values
+
+    def unknown_coordinators(self) -> dict[str, int]:
+        """Return numbers of partitions without a leader by internal topic: no broker knows what belongs to them."""
+        topics = () if self.metadata is None else self.metadata.topics
+        counts = {
+            topic.name: sum(partition.leader_id < 0 for partition in topic.partitions)
+            for topic in topics
+            if topic.name in COORDINATED
+        }
+        return {topic: count for topic, count in counts.items() if count}
 
     @property
     def metadata(self) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
-from kwire.client.admin.answer import Answer, error_code
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.protocol.errors import ConnectionFault
@@ -12,45 +11,85 @@ from kwire.protocol.errors import ConnectionFault
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.client.admin.answer import Answer
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.declare import Message, Request
 
 R = TypeVar("R", bound="Message")
 
 
+FENCED_AFTER_S = 10.0
+"""Seconds after which a dead broker is not listed any more, if there is a controller: the default of
+`broker.session.timeout.ms` is 9 seconds."""
+
+
 async def at_every_broker(
-    router: ClusterRouter, request: Request[R], brokers: Sequence[int] = ()
+    router: ClusterRouter,
+    request: Request[R],
+    brokers: Sequence[int] = (),
+    *,
+    unanswered: dict[int, Exception] | None = None,
 ) -> dict[int, Answer[R]]:
     """Send a request that changes nothing to brokers, and return the answers by broker.
 
     If all live brokers are asked and one of them stops, the brokers that are live then are asked again: what it was
-    responsible for has moved to them.
+    responsible for has moved to them. A partition without another replica in sync does not move: no broker is
+    responsible for it then, and no answer says so (see `kwire.client.admin.internal_topics`). Without a controller, a
+    dead broker stays in the list, and nothing moves.
 
     Args:
         request: the request.
         brokers: the ids of the brokers; all live brokers if there are none.
+        unanswered: receives the errors of listed brokers that do not answer, if others do; None to raise them.
 
     Raises:
-        ConnectionFault: a live broker did not respond in time.
+        ConnectionFault: a live broker did not respond in time; with `unanswered`, no broker did.
         BrokerNotFound: no live broker has one of the ids.
     """
     if brokers:
         return await _answers(router, request, [BrokerTarget(broker) for broker in brokers])
-    deadline = router.metadata.clock() + router.timeout
+    started = router.metadata.clock()
     pause = FIRST_PAUSE
     while True:
-        cluster = await router.cluster()
-        try:
-            return await _answers(
-                router, request, [BrokerTarget(broker.id, is_single=True) for broker in cluster.brokers]
-            )
-        except (ConnectionFault, BrokerNotFound) as error:
-            retriable = not isinstance(error, ConnectionFault) or error.retriable
-            if not retriable or router.metadata.clock() >= deadline:
-                raise
+        listed = (await router.cluster()).brokers
+        faults: dict[int, Exception] = {}
+        targets = [BrokerTarget(broker.id, is_single=True) for broker in listed]
+        answers = await _answers(router, request, targets, faults)
+        if not faults:
+            return answers
+        final = next((fault for fault in faults.values() if not getattr(fault, "retriable", True)), None)
+        if final is not None:
+            raise final
+        passed = router.metadata.clock() - started
+        if unanswered is not None and answers and passed >= min(FENCED_AFTER_S, router.timeout):
+            unanswered |= faults
+            return answers
+        if passed >= router.timeout:
+            raise next(iter(faults.values()))
         pause = await back_off(pause)
 
 
-async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[BrokerTarget]) -> dict[int, Answer[R]]:
-    answers = await bounded_gather(lambda broker: router.read(request, broker, error_code), brokers)
-    return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True)}
+async def _answers(
+    router: ClusterRouter,
+    request: Request[R],
+    brokers: Sequence[BrokerTarget],
+    faults: dict[int, Exception] | None = None,
+) -> dict[int, Answer[R]]:
+    """Return the answers of brokers, and put the errors of the others into `faults`; None to raise the first one."""
+
+    async def ask(broker: BrokerTarget) -> Answer[R] | None:
+        try:
+            return await router.read(request, broker, _error_code)
+        except (ConnectionFault, BrokerNotFound) as fault:
+            if faults is None:
+                raise
+            faults[broker.id] = fault
+            return None
+
+    answers = await bounded_gather(ask, brokers)
+    return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True) if answer is not None}
+
+
+def _error_code(response: Message) -> int:
+    """Return the error code of a whole response; 0 if its items have codes of their own."""
+    return getattr(response, "error_code", 0)

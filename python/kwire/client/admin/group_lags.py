@@ -37,20 +37,26 @@ if TYPE_CHECKING:
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 
-async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
+async def group_lags(
+    admin: AdminSession, group_ids: Iterable[str] | None = None, *, unanswered: dict[int, Exception] | None = None
+) -> dict[str, GroupLag | AdminError]:
     """Return how far groups of any type are behind, without joining them.
 
     Partitions with a committed offset have a lag, and so do partitions that are assigned to a member: a consumer that
     is stuck at its first batch has committed nothing. The end of each partition is looked up once for all groups.
 
-    Errors of a group: 30 the user cannot describe it, so that no list has it; 69 unknown group.
+    Errors of a group: 15 no broker coordinates it at the moment, so that it is not known whether it exists; 30 the user
+    cannot describe it, so that no list has it; 69 unknown group.
 
     Args:
-        group_ids: the groups; None for all.
+        group_ids: the groups; None for all, except groups that no broker coordinates (see `list_groups`).
+        unanswered: receives the errors of brokers that do not answer; None to raise them, unless groups are named.
     """
-    types = {group.group_id: group.type for group in await list_groups(admin)}
+    if unanswered is None and group_ids is not None:
+        unanswered = {}
+    types = {group.group_id: group.type for group in await list_groups(admin, unanswered=unanswered)}
     requested = sorted(types) if group_ids is None else strings_tuple(group_ids)
-    described = await describe_listed(admin, requested, types)
+    described = await describe_listed(admin, requested, types, unanswered or ())
     listed = [group for group in requested if group in types]
     offsets = await _offsets_of_listed(admin, listed, types)
     lags: dict[str, GroupLag | AdminError] = {}

@@ -32,12 +32,13 @@ from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_c
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_checks import check_offsets, check_subscription, error_if_active
+from kwire.client.admin.internal_topics import groups_without_coordinator
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
@@ -62,23 +63,33 @@ NAMES_UNTIL = 9
 
 
 async def list_groups(
-    admin: AdminSession, *, types: Iterable[GroupType] = (), states: Iterable[str] = ()
+    admin: AdminSession,
+    *,
+    types: Iterable[GroupType] = (),
+    states: Iterable[str] = (),
+    unanswered: dict[int, Exception] | None = None,
 ) -> list[GroupListing]:
     """Return all groups, sorted by id.
+
+    The groups of a partition of `__consumer_offsets` without a leader are missing: no broker knows them.
 
     Args:
         types: only groups of these types.
         states: only groups in these states, such as `Stable`.
+        unanswered: receives the errors of brokers that do not answer, and whose groups are therefore missing; None to
+            raise them.
 
     Raises:
         AdminError: a broker cannot list its groups.
+        ConnectionFault: a broker does not answer; with `unanswered`, no broker does.
     """
     from kwire.client.admin.group_values import GroupListing, GroupType
     from kwire.messages.kafka.list_groups import ListGroupsRequest
 
     wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
     groups: list[GroupListing] = []
-    for broker, answer in (await at_every_broker(admin.router, ListGroupsRequest())).items():
+    answers = await at_every_broker(admin.router, ListGroupsRequest(), unanswered=unanswered)
+    for broker, answer in answers.items():
         for group in answer.accepted(f"broker {broker}").groups:
             admin.router.metadata.add_coordinator(KeyType.GROUP, group.group_id, broker)
             kind = GroupType.of(group.group_type)
@@ -97,17 +108,25 @@ async def list_groups(
 async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
     """Return groups of any type with their members.
 
-    Errors of a group: 30 the user cannot describe it, so that no list has it; 69 unknown group.
+    Errors of a group: 15 no broker coordinates it at the moment, so that it is not known whether it exists; 30 the user
+    cannot describe it, so that no list has it; 69 unknown group.
     """
     requested = strings_tuple(group_ids)
-    types = {group.group_id: group.type for group in await list_groups(admin)}
-    return await describe_listed(admin, requested, types)
+    unanswered: dict[int, Exception] = {}
+    types = {group.group_id: group.type for group in await list_groups(admin, unanswered=unanswered)}
+    return await describe_listed(admin, requested, types, unanswered)
 
 
 async def describe_listed(
-    admin: AdminSession, requested: Sequence[str], types: Mapping[str, GroupType]
+    admin: AdminSession, requested: Sequence[str], types: Mapping[str, GroupType], unanswered: Collection[int]
 ) -> dict[str, GroupDescription | AdminError]:
-    """Return groups, whose types a list of all groups has reported."""
+    """Return groups, whose types a list of all groups has reported.
+
+    Args:
+        requested: the ids of the groups.
+        types: the types of the listed groups.
+        unanswered: the brokers whose groups the list lacks.
+    """
     from kwire.client.admin.group_responses import DESCRIBE_QUERIES
 
     by_type: dict[GroupType, list[str]] = defaultdict(list)
@@ -115,7 +134,7 @@ async def describe_listed(
         if group in types:
             by_type[types[group]].append(group)
     described: dict[str, GroupDescription | AdminError] = {}
-    described |= await _unlisted(admin, [group for group in requested if group not in types])
+    described |= await _unlisted(admin, [group for group in requested if group not in types], unanswered)
     for kind, groups in by_type.items():
         of_type = await _describe(admin, groups, DESCRIBE_QUERIES[kind])
         described |= of_type
@@ -124,25 +143,31 @@ async def describe_listed(
 
 async def may_describe_group(admin: AdminSession, group_id: str) -> bool:
     """Return whether the user may describe a group of this id, which need not exist."""
-    return (await _unlisted(admin, [group_id]))[group_id].code != ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return not await _refused(admin, [group_id])
 
 
-async def _unlisted(admin: AdminSession, groups: Sequence[str]) -> dict[str, AdminError]:
-    """Return the errors of groups that no broker lists: brokers leave out groups that the user cannot describe.
+async def _unlisted(admin: AdminSession, groups: Sequence[str], unanswered: Collection[int]) -> dict[str, AdminError]:
+    """Return the errors of groups that no broker lists: see `describe_groups`."""
+    refused = await _refused(admin, groups) if groups else {}
+    others = [group for group in groups if group not in refused]
+    unknown = await groups_without_coordinator(admin, others, unanswered) if others else {}
+    errors = refused | unknown
+    return {group: errors.get(group) or AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group) for group in groups}
 
-    Every broker knows the permissions, so no coordinator is looked up: that would create the topic of the offsets.
+
+async def _refused(admin: AdminSession, groups: Sequence[str]) -> dict[str, AdminError]:
+    """Return the errors of groups that the user cannot describe, and that brokers leave out of their lists.
+
+    Every broker knows the permissions.
     """
     from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
 
-    if not groups:
-        return {}
     answer = await admin.router.read(DescribeGroupsRequest(groups=tuple(groups)), ANY)
-    errors = {group.group_id: answer.error(group, group.group_id) for group in answer.response.groups}
     return {
-        group: error
-        if (error := errors.get(group)) is not None and error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
-        else AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
-        for group in groups
+        group.group_id: error
+        for group in answer.response.groups
+        if (error := answer.error(group, group.group_id)) is not None
+        and error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
     }
 
 

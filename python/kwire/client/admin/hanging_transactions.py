@@ -16,17 +16,22 @@ from __future__ import annotations
 
 import time
 from operator import attrgetter
+from uuid import uuid4
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
+from kwire._util.readable import counted
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.internal_topics import TRANSACTIONS, leaderless_partitions
 from kwire.client.admin.leaders import at_leaders, by_partition
+from kwire.client.admin.permissions import missing_permission
 from kwire.client.admin.transactions import (
     ProducerDescription,
     TransactionDescription,
     describe_producers,
     describe_transactions,
     list_transactions,
+    may_describe_transactional_id,
 )
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -66,7 +71,8 @@ async def find_hanging_transactions(
             `transaction.max.timeout.ms`: a younger transaction may be alive.
 
     Raises:
-        AdminError: a partition cannot be described, or a broker refused the request.
+        AdminError: a partition cannot be described, or a broker refused the request; 15 or 53 there are candidates, and
+            not every coordinator can be asked for their transactions, so that they may be alive.
     """
     newest = time.time_ns() // 1_000_000 - older_than_ms
     candidates = [
@@ -79,12 +85,34 @@ async def find_hanging_transactions(
         return []
     listed = await list_transactions(admin, producer_ids={producer.producer_id for _, producer in candidates})
     ids = {transaction.producer_id: transaction.transactional_id for transaction in listed}
+    if any(producer.producer_id not in ids for _, producer in candidates):
+        await _check_all_listed(admin)
     transactions = await describe_transactions(admin, ids.values())
+    for transaction in transactions.values():
+        if isinstance(transaction, AdminError) and transaction.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            raise transaction
     return sorted(
         HangingTransaction(partition, producer, ids.get(producer.producer_id))
         for partition, producer in candidates
         if not _is_known(partition, transactions.get(ids.get(producer.producer_id, "")))
     )
+
+
+async def _check_all_listed(admin: AdminSession) -> None:
+    """Check that a transactional id that no broker lists does not exist: aborting a live transaction loses records.
+
+    Raises:
+        AdminError: a coordinator is missing, or the user may not describe every transactional id.
+    """
+    leaderless = await leaderless_partitions(admin, TRANSACTIONS)
+    if leaderless:
+        reason = f"{counted(len(leaderless), 'partition')} of {TRANSACTIONS} without a leader may have the transactions"
+        raise AdminError.of_kafka(ErrorCode.COORDINATOR_NOT_AVAILABLE, "", reason)
+    unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
+    if not await may_describe_transactional_id(admin, unused):
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        needs = missing_permission("describe_transactions", code)
+        raise AdminError.of_kafka(code, "", "lists lack the transactional ids of others", needs=needs)
 
 
 async def abort_transaction(

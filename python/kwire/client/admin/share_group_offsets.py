@@ -14,11 +14,12 @@ Examples:
 
 from __future__ import annotations
 
-from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.coordinators import at_coordinator, at_coordinators
+from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators
+from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_checks import check_offsets, error_if_active
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.leaders import by_topic
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
-    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import CommittedOffset, TopicPartition
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
@@ -58,6 +58,7 @@ async def list_share_group_offsets(
         answer = await admin.router.read(request, coordinator)
         return {
             group.group_id: answer.error(group, group.group_id)
+            or _missing_state(group)
             or {
                 TopicPartition(topic.topic_name, partition.partition_index): CommittedOffset(
                     partition.start_offset,
@@ -72,6 +73,16 @@ async def list_share_group_offsets(
         }
 
     return await at_coordinators(admin.router, strings_tuple(group_ids), send)
+
+
+def _missing_state(group: Any) -> AdminError | None:
+    """Return the error of the first partition whose state no broker has at the moment: it is not "no offset"."""
+    for topic in group.topics:
+        for partition in topic.partitions:
+            if partition.error_code in MOVED:
+                text = f"the offset of {topic.topic_name}-{partition.partition_index} is not known"
+                return AdminError.of_kafka(partition.error_code, group.group_id, text)
+    return None
 
 
 async def alter_share_group_offsets(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.coordinators import KeyType, at_coordinators
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
@@ -96,17 +96,23 @@ async def list_transactions(
     producer_ids: Iterable[int] = (),
     running_longer_ms: int | None = None,
     id_pattern: str | None = None,
+    unanswered: dict[int, Exception] | None = None,
 ) -> list[TransactionListing]:
     """Return all transactional ids, sorted.
+
+    The ids of a partition of `__transaction_state` without a leader are missing: no broker knows them.
 
     Args:
         states: only transactions in these states, such as `Ongoing`.
         producer_ids: only transactions of these producers.
         running_longer_ms: only transactions that run longer than this, in milliseconds (KIP-994, Kafka 3.8).
         id_pattern: only ids that match this RE2 regular expression (KIP-1152, Kafka 4.1).
+        unanswered: receives the errors of brokers that do not answer, and whose ids are therefore missing; None to
+            raise them.
 
     Raises:
         AdminError: a broker refused the request.
+        ConnectionFault: a broker does not answer; with `unanswered`, no broker does.
         EncodeError: a broker is too old for a filter.
     """
     from kwire.messages.kafka.list_transactions import ListTransactionsRequest
@@ -118,7 +124,7 @@ async def list_transactions(
         transactional_id_pattern=id_pattern,
     )
     listings: list[TransactionListing] = []
-    for broker, answer in (await at_every_broker(admin.router, request)).items():
+    for broker, answer in (await at_every_broker(admin.router, request, unanswered=unanswered)).items():
         listings += (
             TransactionListing(
                 transaction_state.transactional_id,
@@ -161,6 +167,18 @@ async def describe_transactions(
         }
 
     return await at_coordinators(admin.router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)
+
+
+async def may_describe_transactional_id(admin: AdminSession, transactional_id: str) -> bool:
+    """Return whether the user may describe a transactional id, which need not exist.
+
+    Every broker knows the permissions, so no coordinator is looked up: that would create the topic of transactions.
+    """
+    from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
+
+    answer = await admin.router.read(DescribeTransactionsRequest(transactional_ids=(transactional_id,)), ANY)
+    refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return all(result.error_code != refusal for result in answer.response.transaction_states)
 
 
 async def terminate_transactions(admin: AdminSession, transactional_ids: Iterable[str]) -> Outcomes:

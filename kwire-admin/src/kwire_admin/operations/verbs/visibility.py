@@ -3,6 +3,9 @@
 A check finds no problem in what is not visible, so that a missing permission would make it green. Whether something
 may be missing is asked by name: for a name that nothing has, a broker reports a missing permission to a user who does
 not see all names, and says to another user that it does not exist.
+
+Lists of groups and of transactional ids can lack some for another reason: a broker does not answer, or no broker is
+responsible (see `kwire.client.admin.internal_topics`).
 """
 
 from __future__ import annotations
@@ -12,15 +15,24 @@ from uuid import uuid4
 from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError
+from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, leaderless_partitions
+from kwire.client.admin.transactions import may_describe_transactional_id
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kwire.client.admin import AdminClient
     from kwire_admin.operations.run import Run
 
-    Resources: TypeAlias = Literal["topics", "groups"]
+    Resources: TypeAlias = Literal["topics", "groups", "transactional ids"]
 
-__all__ = ["explain_if_hidden", "may_be_incomplete"]
+__all__ = ["explain_if_hidden", "may_be_incomplete", "warn_if_hidden", "warn_of_unknown"]
+
+COORDINATED_BY = {"groups": GROUPS, "transactional ids": TRANSACTIONS}
+"""The topic whose leaders know resources."""
+SHOWN_PARTITIONS = 5
+"""Maximum number of partitions that a warning names."""
 
 
 async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None:
@@ -40,11 +52,48 @@ async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None
     return None
 
 
+async def warn_if_hidden(run: Run, count: int, what: Resources, *, filtered: bool = False) -> None:
+    """Warn of an empty list, if there can be resources that the user cannot describe.
+
+    Args:
+        run: the run.
+        count: the number of rows.
+        what: the resources.
+        filtered: True if the list has only resources that match something.
+    """
+    if not count and await may_be_incomplete(run.admin, what):
+        match = " that match" if filtered else ""
+        run.warn(f"no {what}{match} are visible: none exist, or this user has no Describe permission on any.")
+
+
+async def warn_of_unknown(run: Run, what: Resources, unanswered: Mapping[int, Exception]) -> None:
+    """Warn of resources that no broker has listed, because their coordinator is missing.
+
+    Args:
+        run: the run.
+        what: groups, or transactional ids.
+        unanswered: the errors of brokers that did not answer.
+    """
+    for broker, error in sorted(unanswered.items()):
+        run.warn(f"the {what} that broker {broker} coordinates are not known: {error}.")
+    topic = COORDINATED_BY[what]
+    leaderless = await leaderless_partitions(run.admin, topic)
+    if leaderless:
+        count = len(leaderless)
+        shown = ", ".join(map(str, leaderless[:SHOWN_PARTITIONS]))
+        more = f" and {count - SHOWN_PARTITIONS} more" if count > SHOWN_PARTITIONS else ""
+        partitions = f"{'partition' if count == 1 else 'partitions'} {shown}{more}"
+        verb = "has" if count == 1 else "have"
+        run.warn(f"{partitions} of {topic} {verb} no leader: the {what} there are not known.")
+
+
 async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
     """Return whether there can be resources that the user cannot describe, and that lists therefore lack."""
     unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
     if what == "groups":
         return not await admin.may_describe_group(unused)
+    if what == "transactional ids":
+        return not await may_describe_transactional_id(admin, unused)
     # `describe_topics` would ask a second broker for a topic that the first one does not know.
     [broker, *_] = admin.router.known_brokers()
     described = (await admin.backend.topics_at(broker, (unused,), configs=False)).get(unused)

@@ -10,7 +10,7 @@ from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.visibility import explain_if_hidden, may_be_incomplete
+from kwire_admin.operations.verbs.visibility import explain_if_hidden, may_be_incomplete, warn_of_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,10 @@ async def lag(
     A partition that is assigned to a member and has no committed offset has a row, too: its lag is not known.
     """
     rows: Rows[Lag] = []
-    lags = await run.admin.group_lags(groups or None)
+    unanswered: dict[int, Exception] = {}
+    lags = await run.admin.group_lags(groups or None, unanswered=unanswered)
+    if not groups:
+        await warn_of_unknown(run, "groups", unanswered)
     if not groups and (reason := await explain_if_hidden(run, len(lags), "groups")) is not None:
         run.warn(f"{reason}.")
     topics = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
@@ -98,8 +101,9 @@ def _warn_of_unknown(run: Run, group: GroupLag) -> None:
     if unknown:
         first = unknown[0]
         reason = "no committed offset" if first.error is None else first.error.reason
-        known = sum(p.lag for p in group.partitions if p.lag is not None)
+        known = [p.lag for p in group.partitions if p.lag is not None]
+        others = f"; the others add up to {sum(known)}" if known else ""
         run.warn(
             f"{group.group_id}: the lag of {len(unknown)} of {len(group.partitions)} partitions is not known "
-            f"({first.topic}-{first.partition}: {reason}); the others add up to {known}."
+            f"({first.topic}-{first.partition}: {reason}){others}."
         )

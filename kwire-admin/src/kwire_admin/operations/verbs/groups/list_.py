@@ -10,6 +10,7 @@ from kwire.client.admin import GroupType
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.visibility import warn_if_hidden, warn_of_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,12 @@ async def list_(
     state: Annotated[list[str], Option("Only groups in this state.", "STATE")] = [],
 ) -> Rows[GroupSummary]:
     """List groups with their types and states."""
-    return [
+    unanswered: dict[int, Exception] = {}
+    rows: Rows[GroupSummary] = [
         GroupSummary(group.group_id, group.type, group.state, group.protocol_type, group.coordinator)
-        for group in await run.admin.list_groups(types=type, states=state)
+        for group in await run.admin.list_groups(types=type, states=state, unanswered=unanswered)
         if pattern is None or fnmatchcase(group.group_id, pattern)
     ]
+    await warn_of_unknown(run, "groups", unanswered)
+    await warn_if_hidden(run, len(rows), "groups", filtered=bool(pattern or type or state))
+    return rows

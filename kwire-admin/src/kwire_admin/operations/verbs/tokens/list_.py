@@ -11,7 +11,7 @@ from kwire_admin.operations.verbs.token_rows import TokenSummary, summary
 
 
 @operation(
-    nothing="No delegation tokens.",
+    nothing="No delegation tokens that this user may describe.",
     lists="tokens",
     dialects=("kafka",),
     examples=("tokens list", "tokens list --owner User:alice -o json"),

@@ -45,11 +45,8 @@ async def abort(
     if match is None:
         raise Conflict(await _why_not(run, named, start_offset, older_than))
     producer = match.producer
-    if match.transactional_id is None:  # brokers leave out ids that the user cannot describe
-        run.warn(
-            f"no coordinator reports a transactional id of producer {producer.producer_id}: it has expired, or this "
-            "user cannot describe it, and then the transaction can be alive."
-        )
+    if match.transactional_id is None:
+        run.warn(f"no coordinator reports a transactional id of producer {producer.producer_id}: it has expired.")
     if run.dry_run:
         await run.admin.abort_transaction(named, producer, validate_only=True)
         return [ItemChange(str(named), "would be aborted", 1)]

@@ -7,6 +7,7 @@ from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.visibility import warn_if_hidden, warn_of_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,13 @@ async def list_(
     state: Annotated[list[str], Option("Only these states, such as Ongoing.", "STATE")] = [],
 ) -> Rows[TransactionSummary]:
     """List transactional ids with the states of their transactions."""
-    return [
+    unanswered: dict[int, Exception] = {}
+    rows: Rows[TransactionSummary] = [
         TransactionSummary(
             transaction.transactional_id, transaction.producer_id, transaction.state, transaction.coordinator
         )
-        for transaction in await run.admin.list_transactions(states=state)
+        for transaction in await run.admin.list_transactions(states=state, unanswered=unanswered)
     ]
+    await warn_of_unknown(run, "transactional ids", unanswered)
+    await warn_if_hidden(run, len(rows), "transactional ids", filtered=bool(state))
+    return rows
