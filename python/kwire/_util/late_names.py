@@ -18,7 +18,7 @@ __all__ = ["LateFunction", "LateModule", "imported", "late_names"]
 
 
 def imported(module: str) -> ModuleType:
-    """Import a module and return it. The import of `importlib` takes longer than that of most modules."""
+    """Import a module and return it, without `importlib`: it takes longer to import than most modules."""
     __import__(module)
     return sys.modules[module]
 
