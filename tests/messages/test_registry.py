@@ -206,7 +206,7 @@ def test_unknown_messages_raise_a_descriptive_error(dialect: str, arguments: dic
 def test_unknown_dialect_is_rejected() -> None:
     with pytest.raises(UnknownMessage, match="'kip5' is not a dialect: write 'kafka' or 'kip4'"):
         find("kip5", name="MetadataRequest")
-    with pytest.raises(UnknownMessage, match="'MetadataRequest' is not a dialect.*message as name="):
+    with pytest.raises(UnknownMessage, match=r"'MetadataRequest' is not a dialect.*message as name="):
         find("MetadataRequest")
 
 
