@@ -102,7 +102,7 @@ async def _check_all_listed(admin: AdminSession) -> None:
     """Check that a transactional id that no broker lists does not exist: aborting a live transaction loses records.
 
     Raises:
-        AdminError: a coordinator is missing, or the user may not describe every transactional id.
+        AdminError: a coordinator is missing, or the user lacks Describe on a transactional id.
     """
     leaderless = await leaderless_partitions(admin, TRANSACTIONS)
     if leaderless:

@@ -85,7 +85,7 @@ async def groups_without_coordinator(
 
 
 async def _coordinated_nowhere(admin: AdminSession, groups: Sequence[str]) -> dict[str, AdminError]:
-    """Ask every broker, for a user who may not describe the topic: only the coordinator answers for a group."""
+    """Ask every broker, for a user without Describe on the topic: only the coordinator answers for a group."""
     from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
 
     coordinated: set[str] = set()
