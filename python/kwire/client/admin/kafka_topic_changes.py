@@ -59,7 +59,8 @@ class KafkaTopicChanges:
                 error = next(iter(result.errors.values()), None)
                 if error is not None:
                     already = f" ({' and '.join(done)} changed already)" if done and not validate_only else ""
-                    outcomes[name] = AdminError(error.code, error.name, error.item, error.text + already, attempts)
+                    text = error.text + already
+                    outcomes[name] = AdminError(error.code, error.name, error.item, text, attempts, error.needs)
                     break
                 done.append(what)
             else:

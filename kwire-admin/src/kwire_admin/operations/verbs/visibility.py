@@ -35,20 +35,21 @@ SHOWN_PARTITIONS = 5
 """Maximum number of partitions that a warning names."""
 
 
-async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None:
+async def explain_if_hidden(run: Run, count: int, what: Resources, *, done: str = "checked") -> str | None:
     """Return why a check of resources proves nothing, or None. Warn of a check that covers a part of them.
 
     Args:
         run: the run.
         count: the number of resources that the user can see.
         what: the resources.
+        done: the use of the resources, as a participle.
     """
     if not await may_be_incomplete(run.admin, what):
         return None
     if not count:
         return f"no {what} are visible: none exist, or this user has no Describe permission on any"
     checked = counted(count, what.removesuffix("s"))
-    run.warn(f"only the {checked} that this user may describe {'is' if count == 1 else 'are'} checked.")
+    run.warn(f"only the {checked} that this user may describe {'is' if count == 1 else 'are'} {done}.")
     return None
 
 

@@ -8,6 +8,7 @@ from kwire._util.light_dataclasses import dataclass
 from kwire.client.admin import TopicDescription
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.visibility import explain_if_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,9 @@ class BrokerSummary:
         port: its port.
         rack: its rack; None if it has none.
         controller: true if it is the active controller; None if no broker names it.
-        leaders: number of partitions that it leads.
-        replicas: number of replicas.
+        leaders: number of partitions that it leads, of topics that the user may describe; None if no topic is visible,
+            and there can be some.
+        replicas: number of replicas, like `leaders`.
     """
 
     broker: int
@@ -29,8 +31,8 @@ class BrokerSummary:
     port: int
     rack: str | None
     controller: bool | None
-    leaders: int
-    replicas: int
+    leaders: int | None
+    replicas: int | None
 
 
 @operation(lists="brokers", examples=("brokers list",))
@@ -42,6 +44,9 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
     partitions = [
         partition for topic in topics.values() if isinstance(topic, TopicDescription) for partition in topic.partitions
     ]
+    hidden = await explain_if_hidden(run, len(topics), "topics", done="counted")
+    if hidden is not None:
+        run.warn(f"{hidden}: leaders and replicas are not known.")
     leaders = Counter(partition.leader for partition in partitions)
     replicas = Counter(replica for partition in partitions for replica in partition.replicas)
     return [
@@ -51,8 +56,8 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
             broker.port,
             broker.rack,
             None if controller is None else broker.id == controller,
-            leaders[broker.id],
-            replicas[broker.id],
+            None if hidden is not None else leaders[broker.id],
+            None if hidden is not None else replicas[broker.id],
         )
         for broker in sorted(cluster.brokers, key=lambda broker: broker.id)
     ]

@@ -75,7 +75,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
     if isinstance(hidden, str):
         problems.append(HealthProblem("nothing-visible", None, None, None, hidden))
     elif hidden is not None:
-        problems.append(_unknown("topics that this user cannot describe", hidden))
+        problems.append(_unknown("whether brokers list all topics", hidden))
     problems += [*unknown, *partition_problems(sources, topics, adding, min_isrs), *of_replication]
     if isinstance(marked, Exception):
         problems.append(_unknown("topics marked for deletion", marked))
