@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from operator import attrgetter
-from uuid import uuid4
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.readable import counted
@@ -104,6 +103,8 @@ async def _check_all_listed(admin: AdminSession) -> None:
     Raises:
         AdminError: a coordinator is missing, or the user lacks Describe on a transactional id.
     """
+    from uuid import uuid4
+
     leaderless = await leaderless_partitions(admin, TRANSACTIONS)
     if leaderless:
         reason = f"{counted(len(leaderless), 'partition')} of {TRANSACTIONS} without a leader may have the transactions"

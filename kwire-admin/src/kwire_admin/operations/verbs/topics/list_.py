@@ -13,7 +13,6 @@ from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.topic_partitions import topics_marked_for_deletion
-from kwire_admin.operations.verbs.visibility import warn_if_hidden
 
 if TYPE_CHECKING:
     from kwire.client.admin.backend import TopicListings, Topics
@@ -71,7 +70,10 @@ async def list_(
                 rows.append(TopicSummary(*topic, None, None, is_marked))
             else:
                 rows.append(TopicSummary(*topic.listing, topic.topic_id, topic.configs, is_marked))
-    await warn_if_hidden(run, len(rows), "topics", filtered=pattern is not None)
+    if not rows:
+        from kwire_admin.operations.verbs.visibility import warn_if_hidden  # most lists have rows
+
+        await warn_if_hidden(run, 0, "topics", filtered=pattern is not None)
     return rows
 
 
