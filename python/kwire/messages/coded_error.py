@@ -1,25 +1,34 @@
 """Base class of error code tables.
 
-A table has the interface of an `enum.IntEnum`, which it is for type checkers. Its members are made when they are used:
-most programs meet a few of the 138 errors of Kafka, and to make all takes a tenth of the time of a small command.
+A table is an `enum.IntEnum` whose members are made when they are used: most programs meet a few of the 138 errors of
+Kafka, and to make all takes a tenth of the time of a small command.
 """
 
 from __future__ import annotations
 
+from enum import EnumType, IntEnum
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from enum import IntEnum as _Code
+    from enum import EnumType as CodedErrors
     from typing import Any, Self
 else:
 
-    class CodedErrors(type):
+    class CodedErrors(EnumType):
         """A table of error codes. See `enum.EnumType`."""
+
+        @classmethod
+        def __prepare__(cls, name: str, bases: tuple[type, ...]) -> dict[str, Any]:
+            return {}
 
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
             rows = {member: row for member, row in namespace.items() if member.isupper()}
-            others = {member: value for member, value in namespace.items() if member not in rows}
-            table = super().__new__(cls, name, bases, others)
+            without_members = EnumType.__prepare__(name, bases)
+            for attribute, value in namespace.items():
+                if attribute not in rows:
+                    without_members[attribute] = value
+            table = super().__new__(cls, name, bases, without_members)
             type.__setattr__(table, "_rows", rows)
             type.__setattr__(table, "_names", {row[0]: member for member, row in rows.items()})
             type.__setattr__(table, "_made", {})
@@ -40,7 +49,7 @@ else:
 
         def _make(cls, name: str, code: int, message: str, retriable: bool = False) -> Any:
             member = int.__new__(cls, code)
-            vars(member).update(name=name, value=int(code), message=message, retriable=retriable)
+            vars(member).update(_name_=name, _value_=int(code), __objclass__=cls, message=message, retriable=retriable)
             return member
 
         def __getattr__(cls, name: str) -> Any:
@@ -50,10 +59,9 @@ else:
             return cls(row[0])
 
         def __setattr__(cls, name: str, value: object) -> None:
-            raise AttributeError(f"cannot assign to {name!r}: error codes are constants")
-
-        def __delattr__(cls, name: str) -> None:
-            raise AttributeError(f"cannot delete {name!r}: error codes are constants")
+            if name in cls.__dict__.get("_rows", ()):
+                raise AttributeError(f"cannot assign to {name!r}: error codes are constants")
+            super().__setattr__(name, value)
 
         def __getitem__(cls, name: str) -> Any:
             return cls(cls._rows[name][0])
@@ -77,20 +85,8 @@ else:
         def __members__(cls) -> Mapping[str, Any]:
             return {name: cls[name] for name in cls._rows}
 
-    class _Code(int, metaclass=CodedErrors):
-        def __repr__(self) -> str:
-            return f"<{type(self).__name__}.{self.name}: {int(self)}>"
 
-        __str__ = int.__repr__
-
-        def __reduce_ex__(self, protocol: object) -> Any:
-            return type(self), (int(self),)
-
-        def __setattr__(self, name: str, value: object) -> None:
-            raise AttributeError(f"cannot assign to {name!r}: an error code is a constant")
-
-
-class CodedError(_Code):
+class CodedError(IntEnum, metaclass=CodedErrors):
     """An error code.
 
     Attributes:
