@@ -46,7 +46,7 @@ OPERATIONS: dict[str, dict[int, str]] = {
     "delete_topics": {TOPIC: "Delete"},
     "describe_acls": _DESCRIBE_CLUSTER,
     "describe_client_quotas": {CLUSTER: "DescribeConfigs"},
-    "describe_cluster": _ALTER_CLUSTER,  # of controllers; brokers refuse nobody
+    "describe_cluster": _ALTER_CLUSTER,  # controllers need it; brokers answer every user
     "describe_configs": dict.fromkeys((TOPIC, GROUP, CLUSTER), "DescribeConfigs"),
     "describe_groups": _DESCRIBE_GROUP,
     "describe_log_dirs": _DESCRIBE_CLUSTER,
