@@ -95,6 +95,8 @@ CHANGES = (
     deletion(("nosuch", SHA_256), ("plan", SHA_512)),
     deletion(("plan", SHA_512)),
     deletion(("plan2", SHA_512), ("plan2", SHA_256)),
+    deletion(("plan2", SHA_256)),
+    deletion(("plan2", SHA_512)),  # other tests list the users of the cluster
     PlannedChange("delete_records", ({PLANNED: 3, TopicPartition("planned", 9): 0, TopicPartition("nosuch", 0): 0},)),
     PlannedChange("delete_records", ({PLANNED: 99, TopicPartition("planned-compact", 0): 0},)),
     PlannedChange("delete_records", ({PLANNED: -1},)),
