@@ -9,7 +9,7 @@ with limits of its own, so a round keeps these rules:
 | notices are sent in batches, as far as the sink takes them | a slow receiver |
 | a batch that is refused, or fails after it may have arrived, is halved, down to single notices | sizes, poison |
 | the size that was accepted then is the next limit, which doubles after `CLEAN` times without a division | sizes |
-| notices that have failed come last, and alerts that fail again and again | one failing alert blocks no other |
+| notices that have failed come last, in turn, since whenever they fail | one failing alert blocks no other |
 | while it accepts nothing, other notices are tried less and less often | no flood once it is back |
 | the ledger is written before and after a chunk of notices, and each second | costs follow the notices |
 
@@ -144,7 +144,13 @@ class SinkDelivery:
         self._lock = threading.Lock()
         self._next_save = -math.inf
         self._failures: Counter[str] = Counter()
-        """Number of consecutive failures of the sink at the notice or the repetition of an alert."""
+        """Number of consecutive failures of the sink at a notice or its repetition, by key.
+
+        It decides whose turn it is, so a notice that fails for the first time begins with `_turn`: otherwise, the
+        notices that have failed during a long outage would wait until new ones have failed as often.
+        """
+        self._turn = 0
+        """The least number of failures of a notice that has failed."""
         self._batch_limit = LARGEST_BATCH if isinstance(sink, RepeatingSink) else 1
         self._clean = 0
         """Number of times that batches were sent without a division since the last one."""
@@ -203,10 +209,14 @@ class SinkDelivery:
             # Before gold is read: a store that cannot be read must not end alerts.
             self._send_all([], ledger, outcome, patience)
             pending = ledger.pending(read(ledger), accepts)
-            concerned = {notice.id for notice in (*pending, *ledger.firing)}
-            self._failures = Counter({id: count for id, count in self._failures.items() if id in concerned})
+            concerned = [*pending, *ledger.firing]
+            keys = {notice.key for notice in concerned}
+            self._failures = Counter({key: count for key, count in self._failures.items() if key in keys})
+            self._turn = min(
+                (self._failures[notice.key] for notice in pending if notice.key in self._failures), default=0
+            )
             if isinstance(self.sink, RepeatingSink):
-                self.sink.open_alerts = len(concerned)
+                self.sink.open_alerts = len({notice.id for notice in concerned})
             pending.sort(key=self._priorities(pending, ledger))
             self.pending = len(pending)
             size = max(CHUNK, (len(ledger) + len(pending)) // 4)
@@ -221,7 +231,7 @@ class SinkDelivery:
                     ledger.strike(notice, str(failure.reason))
             ledger.end_round(accepted=outcome.accepted, failed=outcome.failed)
             self._save(ledger)
-            self.failed = sum(notice.id in self._failures for notice in pending)
+            self.failed = sum(notice.key in self._failures for notice in pending)
             if self._repeat_at:
                 outcome.repeat_s = max(min(self._repeat_at.values()) - self._clock(), 0.0)
             return outcome
@@ -236,7 +246,7 @@ class SinkDelivery:
 
         def priority(notice: IncidentNotice) -> int:
             handicap = 0 if ledger.is_unconfirmed(notice) else unconfirmed // PROBED_AT_ONCE
-            return self._failures[notice.id] + handicap
+            return self._failures[notice.key] + handicap
 
         return priority
 
@@ -257,8 +267,8 @@ class SinkDelivery:
         halves: deque[list[IncidentNotice]] = deque()
         while True:
             due = self._due(ledger)
-            queue.extendleft(notice for notice in reversed(due) if self._failures[notice.id] < patience)
-            queue.extend(notice for notice in due if self._failures[notice.id] >= patience)
+            queue.extendleft(notice for notice in reversed(due) if self._failures[notice.key] < patience)
+            queue.extend(notice for notice in due if self._failures[notice.key] >= patience)
             if not (queue or halves) or not self._goes_on(outcome, patience):
                 break
             # Halves come last, so that a receiver that takes other batches is not mistaken for one that is down.
@@ -314,7 +324,7 @@ class SinkDelivery:
 
     def _accept(self, batch: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, interval: float) -> None:
         for notice in batch:
-            self._failures.pop(notice.id, None)
+            self._failures.pop(notice.key, None)
             if ledger.is_unconfirmed(notice):  # not a repetition
                 ledger.confirm(notice)
                 outcome.accepted += 1
@@ -331,17 +341,18 @@ class SinkDelivery:
     ) -> None:
         """Note that the sink has not accepted a notice alone, or has received none of a batch."""
         is_repetition = not ledger.is_unconfirmed(notice)
-        self._failures[notice.id] += 1
+        failures = self._failures[notice.key] + 1
+        self._failures[notice.key] = failures if is_repetition else max(failures, self._turn)
         outcome.failed += not failure.is_final
         if is_repetition and failure.is_final:  # the sink has it already, or never will
             self._repeat_in(notice.id, interval)
         elif is_repetition:
             # By its failures only: the sink has the alert until a time that was set when it was accepted.
-            self._repeat_in(notice.id, min(2.0 ** min(self._failures[notice.id] - 1, 20), interval))
+            self._repeat_in(notice.id, min(2.0 ** min(failures - 1, 20), interval))
         elif failure.is_final:
             ledger.bury(notice, str(failure.reason))
             self.pending -= 1
-            del self._failures[notice.id]
+            del self._failures[notice.key]
         elif failure.may_have_arrived:
             ledger.keep([notice])
             outcome.unconfirmed.append((notice, failure))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire_pipeline.sinks.sink import SinkFailed
-from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, plan
+from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, LONGEST_BACKOFF, plan
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, HttpAnswer
 from tests.cluster.repetitions import random_times, rounds
 from tests.pipeline.sinks.alerts import START, delivery_to, incident
@@ -293,3 +293,49 @@ def test_receiver_with_two_limits_has_all_alerts(
         pass
     for _ in history.wait(1_000):
         assert history.received() == history.expected()
+
+
+@pytest.mark.parametrize("outage_s", [600, 20_000])
+@pytest.mark.parametrize("outage", ["lost", 429])
+@pytest.mark.parametrize("failing", [3, 12])
+def test_failing_alerts_do_not_delay_alerts_of_a_long_outage(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    outage_s: float,
+    outage: str | int,
+    failing: int,
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    caplog.set_level(logging.CRITICAL, "kwire_pipeline.sinks")
+    history = History(tmp_path, random_times("long outage"))
+    receiver = history.receiver
+    vars(receiver).update(NO_LIMITS | {"refusal": 500, "takes_others": False})
+    history.delivery.sink = Sink(receiver, history.time)
+    refused = range(200, 200 + failing)
+    monkeypatch.setattr(receiver, "is_refused", refused.__contains__)
+
+    def begin(number: int) -> dict[str, Any]:
+        row = incident(history.time.seconds) | {"incident_id": f"i{number:06}", "broker_id": number}
+        return history.rows.setdefault(row["incident_id"], row)
+
+    ended = begin(1)
+    for _ in history.wait(20):
+        pass
+    receiver.outage = outage
+    begin(2)
+    for _ in history.wait(outage_s / 2):
+        pass
+    ended["ended_at"] = history.time.now()
+    for _ in history.wait(outage_s / 2 - 130):
+        pass
+    for number in refused:
+        begin(number)
+    for _ in history.wait(130):
+        pass
+    receiver.outage, returned_at = None, history.time.seconds
+    for _ in history.wait(outage_s):
+        if history.is_settled():
+            break
+    assert history.is_settled()
+    assert history.time.seconds - returned_at <= 3 * LONGEST_BACKOFF
