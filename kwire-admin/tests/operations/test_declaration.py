@@ -51,15 +51,6 @@ async def grouping(run: Run, first: Annotated[str, Argument("The first.")], opti
     assert (first, options) == ("a", Grouped(size=5, names=["b"]))
 
 
-async def paged(run: Run, limit: Annotated[int, Option("The most rows.", "N")] = 3) -> None:
-    del run, limit
-
-
-def test_names_of_pages_are_reserved() -> None:
-    with pytest.raises(TypeError, match="HTTP pages rows by limit: choose another name"):
-        declared_parameters(paged)
-
-
 async def test_a_dataclass_stands_for_its_fields() -> None:
     parameters = declared_parameters(grouping)
     assert [(parameter.name, parameter.default, parameter.many) for parameter in parameters] == [

@@ -58,7 +58,7 @@ PAGING: dict[str, dict[str, Any]] = {
         "description": "Number of rows to leave out first.",
     },
 }
-"""The schemas of the parameters of pages, which are the RESERVED names."""
+"""The schemas of the parameters of pages. No parameter of a verb that reads has one of these names."""
 
 INTEGER = re.compile("[+-]?[0-9]{1,19}")
 OPTION = re.compile("--[a-z][a-z-]*")

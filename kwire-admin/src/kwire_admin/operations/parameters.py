@@ -234,10 +234,6 @@ class Parameter(NamedTuple):
         return self.type is bool
 
 
-RESERVED = frozenset({"limit", "offset"})
-"""Names of the query parameters by which HTTP pages rows."""
-
-
 annotations_of = cache(evaluated_annotations)
 """Annotations of a function, which a command needs for its parameters, its arguments, and its result."""
 
@@ -249,7 +245,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     A dataclass in place of many parameters stands for its fields.
 
     Raises:
-        TypeError: a parameter has neither Argument nor Option, or a name of RESERVED.
+        TypeError: a parameter has neither Argument nor Option.
     """
     hints = annotations_of(function)
     parameters: list[Parameter] = []
@@ -262,8 +258,6 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
             parameters += (_declared(function, of.name, hints_of_fields[of.name], _default(of)) for of in fields(hint))
         else:
             parameters.append(_declared(function, name, hint, default))
-    if reserved := RESERVED & {parameter.name for parameter in parameters}:
-        raise TypeError(f"{function.__module__}: HTTP pages rows by {', '.join(sorted(reserved))}: choose another name")
     return tuple(parameters)
 
 
