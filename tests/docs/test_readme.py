@@ -157,7 +157,7 @@ def test_verb_that_contributing_adds_is_a_command(tmp_path: Path) -> None:
     with FakeCluster(1) as cluster:
         for name, partitions in (("few", 1), ("many", 4), ("some", 2)):
             cluster.create_topic(name, partitions)
-        rows = json.loads(kafka("-b", cluster.bootstrap, "topics", "largest", "--limit", "2", "--output", "json"))
+        rows = json.loads(kafka("-b", cluster.bootstrap, "topics", "largest", "--count", "2", "--output", "json"))
     assert rows == [{"name": "many", "partitions": 4}, {"name": "some", "partitions": 2}]
     assert "Maximum number of topics" in kafka("topics", "largest", "--help")
     describe = "from kwire_admin.http.openapi import openapi_document; print(*openapi_document()['paths'])"
