@@ -37,10 +37,11 @@ INTERRUPTIBLE = (
     """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.execvp(sys.argv[1], sys.argv[1:])
 """,
 )
-"""Runs a program that does not ignore interrupts, even if the tests run in the background and ignore them."""
+"""Runs a program that ignores neither interrupts nor hang-ups, even if the tests do, as those under nohup."""
 
 
 class Run(NamedTuple):

@@ -29,7 +29,7 @@ CREATE = ("topics", "create", "orders", "-p", "1", "-r", "1")
 CREATED = CreateTopicsResponse(topics=(CreatableTopicResult(name="orders", error_code=0, error_message=None),))
 
 
-IN_BACKGROUND = tuple(word.replace("SIG_DFL", "SIG_IGN") for word in INTERRUPTIBLE)
+IN_BACKGROUND = tuple(word.replace("SIGINT, signal.SIG_DFL", "SIGINT, signal.SIG_IGN") for word in INTERRUPTIBLE)
 """The beginning of a command that ignores Ctrl-C, as shells start jobs in the background."""
 
 
