@@ -26,7 +26,7 @@ def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
 
     dry = operator.json("quotas", "set", "producer_byte_rate=1000000", *alice, "--dry-run")
     assert [row["status"] for row in dry] == ["would be set"]
-    assert operator.json("quotas", "get") == []
+    assert operator.json("quotas", "get", "--user", "alice") == []
     changed = operator.json("quotas", "set", "producer_byte_rate=1000000", "request_percentage=12.5", *alice)
     assert changed[1] == {
         "user": "alice",
@@ -60,10 +60,10 @@ def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
 
     [dry_deletion] = operator.json("quotas", "delete", "consumer_byte_rate", "--user", "alice", "--dry-run")
     assert (dry_deletion["status"], dry_deletion["value"]) == ("would be deleted", None)
-    assert len(operator.json("quotas", "get")) == 2
+    assert len(operator.json("quotas", "get", "--user", "alice")) == 2
     assert len(operator.json("quotas", "delete", *alice, "--yes")) == 2
     assert operator.json("quotas", "delete", "--user", "alice", "--yes")[0]["status"] == "deleted"
-    assert operator.json("quotas", "get") == []
+    assert operator.json("quotas", "get", "--user", "alice") == []
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ async def test_client_filters_and_alters_several_entities(cluster: KafkaCluster)
         values = {default_user: {"controller_mutation_rate": 3.5}, address: {"connection_creation_rate": 10.0}}
         (await admin.alter_client_quotas(values)).raise_first()
         await admin.wait_until_client_quotas(values)
-        assert await admin.describe_client_quotas(ClientQuotaEntity(user=SpecialName.ANY)) == {
-            default_user: {"controller_mutation_rate": 3.5}
-        }
+        of_users = await admin.describe_client_quotas(ClientQuotaEntity(user=SpecialName.ANY))
+        assert of_users[default_user] == {"controller_mutation_rate": 3.5}
+        assert address not in of_users
         assert await admin.describe_client_quotas(address) == {address: {"connection_creation_rate": 10.0}}
         removed = {entity: dict.fromkeys(quotas) for entity, quotas in values.items()}
         (await admin.alter_client_quotas(removed)).raise_first()
         await admin.wait_until_client_quotas(removed)
-        assert await admin.describe_client_quotas() == {}
+        assert not values.keys() & (await admin.describe_client_quotas()).keys()
