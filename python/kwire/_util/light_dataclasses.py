@@ -176,7 +176,7 @@ class _LateConstructor:
 
     def __get__(self, instance: object, owner: type) -> Any:
         constructor = _constructor(self.cls, getattr(self.cls, OWN_FIELDS), *self._options)
-        setattr(self.cls, "__init__", constructor)  # noqa: B010  # type checkers know no assignment to it
+        type.__setattr__(self.cls, "__init__", constructor)
         return constructor.__get__(instance, owner)
 
 

@@ -12,14 +12,12 @@ import asyncio
 import math
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from functools import partial
-from random import Random
 from time import perf_counter_ns
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple, cast
 from kwire.client.connection_pool import PooledConnection
-from kwire.client.poll import Poll, PollClock, Statistics
+from kwire.client.poll import Poll
 from kwire.client.polled_requests import HIGHEST_VERSIONS, as_sequence
 from kwire.declare.introspect import fields
 from kwire.errors import DecodeError, EncodeError
@@ -31,74 +29,25 @@ from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion, WrongBroker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
 
     from kwire.client.connection import Connection, TimedResponse
     from kwire.client.polled_requests import PolledRequest, RequestSequence
-    from kwire.client.poller_options import PollerOptions
+    from kwire.client.poller_context import PollerContext
     from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
 
-__all__ = ["UNKNOWN_BROKER", "BrokerPoller", "PollerContext"]
+__all__ = ["UNKNOWN_BROKER", "BrokerPoller"]
 
 METADATA = MetadataRequest.api_key
 CLUSTER_METADATA = ClusterMetadataRequest.api_key
 UNKNOWN_BROKER = -1
 """The id of an address that no response lists, such as a load balancer."""
-SECOND_ATTEMPT_S = 0.25
-"""Seconds between the first failure of a broker and the next attempt. Chosen, not measured."""
 RELEASED_BEFORE_S = 5.0
 """Pause of a connection in seconds before which its buffer is released. Chosen: it is filled again within a moment."""
 HEARTBEAT_INTERVALS = 1.5
 """Age of the last response to a further request, in intervals, from which on Metadata checks whether a broker responds.
 Chosen: above 1, since responses to requests of the same interval differ in latency."""
-
-
-@dataclass(slots=True)
-class PollerContext:
-    """The context that the broker pollers of one poller share.
-
-    Attributes:
-        deliver: takes every poll.
-        sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
-        is_foreign: returns whether another broker than the one with this id knows the cluster by another id.
-        cluster_id: the cluster id of the last response that has one.
-        clock: the time of polls.
-        has_topics: event, set after the first response with topics.
-        first_round: the time of the first further request to any broker, in seconds of the loop; None before it.
-    """
-
-    options: PollerOptions
-    deliver: Callable[[Poll[Any]], Awaitable[None]]
-    sends_for_all: Callable[[int], bool]
-    is_foreign: Callable[[int, str], bool]
-    cluster_id: str | None
-    statistics: Statistics = field(default_factory=Statistics)
-    random: Random = field(default_factory=Random)
-    clock: PollClock = field(default_factory=PollClock)
-    has_topics: asyncio.Event = field(default_factory=asyncio.Event)
-    first_round: float | None = None
-
-    def nearest_round(self, time: float, interval: float) -> float:
-        """Return the round of an interval that is nearest to a time.
-
-        All brokers are asked in the same rounds, so that their responses describe the cluster at about the same time.
-        """
-        if self.first_round is None:
-            self.first_round = time
-        return self.first_round + round((time - self.first_round) / interval) * interval
-
-    def pause(self, failures: int) -> float:
-        """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter.
-
-        The second attempt follows soon: a connection that broke says little, and one that is refused says it all.
-        """
-        options = self.options
-        longest = max(options.longest_pause, options.interval)
-        pause: float = min(longest, max(options.interval, 0.1) * 2.0 ** min(max(failures - 2, 0), 30))
-        if failures == 1:
-            pause = min(pause, SECOND_ATTEMPT_S)
-        return pause * self.random.uniform(0.75, 1.0)
 
 
 class _Attempt(NamedTuple):

@@ -398,8 +398,7 @@ class Connection:
     def fail(self, fault: ConnectionFault) -> None:
         """End the connection because of an error that the caller found in a response."""
         if self._fault is None:
-            logging = sys.modules.get("logging")
-            if logging is not None:  # otherwise, no handler would see it, and its import takes long
+            if (logging := sys.modules.get("logging")) is not None:  # else nothing handles it, and the import is slow
                 logging.getLogger("kwire.client").debug("%s", fault)
             self._end(fault)
 

@@ -19,11 +19,12 @@ from functools import partial
 from typing import Unpack
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
-from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
+from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller
 from kwire.client.capture_thread import CaptureThread
 from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
+from kwire.client.poller_context import PollerContext
 from kwire.client.poller_options import PollerOptions
 from kwire.client.race import first_success
 from kwire.metadata.events import BrokerJoined
