@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -112,11 +113,17 @@ async def test_signal_that_ends_a_command_is_an_interrupt(number: signal.Signals
     assert found == (128 + number, "", f"Interrupted: {sentence}\n")
 
 
-def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str]:
-    """Run the command on a terminal, type an answer to its question, and return the exit code and what was shown."""
+def answered(
+    answer: bytes, *arguments: str, command: tuple[str, ...] = COMMAND, end: bytes = b":", **variables: str
+) -> tuple[int, str]:
+    """Run a command on a terminal, type an answer to its question, and return the exit code and what was shown.
+
+    Args:
+        end: the last characters of the question but white space.
+    """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*ON_ITS_TERMINAL, *COMMAND, *arguments],
+        [*ON_ITS_TERMINAL, *command, *arguments],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -126,7 +133,7 @@ def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str
     os.close(terminal)
     shown = b""
     try:
-        while not shown.rstrip().endswith(b":"):
+        while not shown.rstrip().endswith(end):
             shown += os.read(controller, 1024)
         os.write(controller, answer)
         while chunk := read_terminal(controller):
@@ -155,6 +162,16 @@ def test_question_that_is_not_confirmed_changes_nothing(answer: bytes, sentence:
     assert code == 130
     assert "Delete orders and all records? [y/N]: " in shown
     assert sentence in shown
+
+
+def test_question_of_a_script_ends_with_an_interrupt() -> None:
+    """While an event loop runs, Ctrl-C only cancels a task, which would leave the question open."""
+    script = (sys.executable, "-m", "kwire_admin.compat", "kafka-acls")
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        words = ("--bootstrap-server", cluster.bootstrap, "--remove", "--topic", "orders")
+        code, shown = answered(b"\x03", *words, command=script, end=b"(y/n)")
+    assert code == 130
+    assert "Current ACLs" not in shown
 
 
 @pytest.mark.parametrize("answer", [b" Yes \n", b"perhaps\ny\n"])

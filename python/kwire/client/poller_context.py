@@ -1,4 +1,4 @@
-"""State that the broker pollers of one poller share: options, the clock, rounds of requests, and pauses after failures."""
+"""State that the broker pollers of one poller share: options, the clock, rounds of requests, pauses after failures."""
 
 from __future__ import annotations
 

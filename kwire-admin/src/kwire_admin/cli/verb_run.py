@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from kwire.terminal.cluster import config_path
 from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.end_signals import end_signals
 from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
+from kwire.terminal.questions import ask
 from kwire.terminal.usage_errors import address_error, is_abort, is_usage_error
 from kwire_admin.cli.pager import paged_stdout
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
@@ -25,7 +26,7 @@ from kwire_admin.operations.run import Run
 from kwire_admin.operations.runner import run_verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kwire.client.admin import AdminClient, Progress
@@ -362,29 +363,19 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
             else "Confirm with --yes"
         )
         raise InvalidArgument(f"{question} {needed}")
-    import click
-
-    with _interrupts_at_once():
-        if cluster.type_name:
-            to_type = f"{question} Type {cluster.name} to confirm"
-            answer: str = click.prompt(to_type, default="", show_default=False, err=True)
-            confirmed = answer.strip() == cluster.name
-        else:
-            confirmed = click.confirm(question, err=True)
+    if cluster.type_name:
+        confirmed = ask(f"{question} Type {cluster.name} to confirm: ", sys.stderr) == cluster.name
+    else:
+        confirmed = _is_yes(f"{question} [y/N]: ")
     if not confirmed:
         raise NotConfirmed
 
 
-@contextmanager
-def _interrupts_at_once() -> Iterator[None]:
-    """Let Ctrl-C end a question: while asyncio runs, it only cancels a task, which does not end a question."""
-    import signal
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _is_yes(question: str) -> bool:
+    """Ask until the answer is yes, or no, which nothing is as well."""
+    while (answer := ask(question, sys.stderr).lower()) not in {"y", "yes", "n", "no", ""}:
+        print("Error: answer y or n", file=sys.stderr)
+    return answer.startswith("y")
 
 
 def _show_plan(cluster: ClusterChoice, rows: Sequence[Any], *, yes: bool) -> None:

@@ -6,6 +6,7 @@ import sys
 from itertools import product
 from typing import TYPE_CHECKING
 
+from kwire.terminal.questions import ask
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
@@ -223,10 +224,9 @@ async def _remove(run: ScriptRun, admin: AdminClient) -> None:
         ]
     else:
         filters = _filters(values)
-    if "force" not in values:
-        print("Are you sure you want to delete the ACLs of the resources? (y/n)")
-        if sys.stdin.readline().strip().lower() != "y":
-            return
+    question = "Are you sure you want to delete the ACLs of the resources? (y/n)\n"
+    if "force" not in values and ask(question, sys.stdout).lower() != "y":
+        return
     for deleted in (await admin.delete_acls(filters)).values():
         if isinstance(deleted, Exception):
             raise deleted
