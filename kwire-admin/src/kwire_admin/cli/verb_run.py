@@ -108,7 +108,7 @@ def _run_command(
     sys.stdout.flush()
     for failure in failures:
         session.report(str(failure.error), failure.name)
-    return exit_code_of_items([failure.error for failure in failures])
+    return exit_code_of_items([failure.error for failure in failures], is_part=len(failures) < len(rows))
 
 
 def _arguments(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
@@ -174,9 +174,15 @@ def exit_code_of_answer(answer: Unhealthy) -> int:
     return REFUSED if isinstance(answer, Failed) else UNHEALTHY
 
 
-def exit_code_of_items(errors: Sequence[AdminError]) -> int:
-    """Return the exit code for the errors of items: the largest of their codes; 0 without errors."""
-    return max(map(exit_code, errors), default=0)
+def exit_code_of_items(errors: Sequence[AdminError], *, is_part: bool) -> int:
+    """Return the exit code for the errors of items: the largest of their codes; 0 without errors.
+
+    Args:
+        is_part: other items have rows. Partitions without a leader beside them do not make the cluster unreachable, so
+            that the command as a whole would have to be repeated.
+    """
+    code = max(map(exit_code, errors), default=0)
+    return REFUSED if is_part and code == UNREACHABLE else code
 
 
 class NotConfirmed(Exception):

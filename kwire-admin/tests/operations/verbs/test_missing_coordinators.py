@@ -11,6 +11,7 @@ from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, partition_o
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.terminal.problems import REFUSED, UNREACHABLE, exit_code
 from kwire.testing import FakeCluster
+from kwire_admin.cli.verb_run import exit_code_of_items
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.groups.lag import lag
 from kwire_admin.operations.verbs.groups.list_ import list_ as list_groups
@@ -78,3 +79,11 @@ def test_only_a_missing_responsible_broker_is_unreachable(code: ErrorCode) -> No
     status = exit_code(AdminError.of_kafka(code, "billing"))
     assert (status == UNREACHABLE) == (code in missing)
     assert status == REFUSED or code in missing or "AUTH" in code.name
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_partitions_without_a_leader_beside_others_are_refused_items(code: ErrorCode) -> None:
+    error = AdminError.of_kafka(code, "orders-1")
+    alone, beside_others = (exit_code_of_items([error], is_part=is_part) for is_part in (False, True))
+    assert alone == exit_code(error)
+    assert beside_others == (REFUSED if alone == UNREACHABLE else alone)
