@@ -42,7 +42,7 @@ def counted(count: int, noun: str) -> str:
     """Return a number with its noun in the singular or the plural, such as `1 partition` or `1,200 batches`."""
     if count == 1:
         return f"1 {noun}"
-    if noun.endswith("y"):  # entry, query: no noun of kwire has a vowel before it
+    if noun.endswith("y") and not noun.endswith(("ay", "ey", "oy", "uy")):  # entries and queries, keys and days
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 

@@ -46,7 +46,7 @@ def test_option_without_effect_is_named(properties: dict[str, str], warning: str
 @for_rows(
     ("properties", "problem"),
     [
-        ({"topic": "x", "acks ": "1"}, "no key of Kafka's clients, such as security.protocol, found 'topic', 'acks '"),
+        ({"topic": "x", "acks ": "1"}, "no key of Kafka's clients, such as security.protocol, among 2 keys"),
         ({"\ufeffsecurity.protocol": "SASL_SSL"}, "no key of Kafka's clients"),
         ({"Security.Protocol": "SSL", "acks": "1"}, "Security.Protocol: unknown key: did you mean security.protocol?"),
         ({"security_protocol": "SSL", "acks": "1"}, "security_protocol: unknown key: did you mean security.protocol?"),
@@ -104,6 +104,14 @@ def test_option_without_effect_is_named(properties: dict[str, str], warning: str
 )
 def test_option_of_security_that_would_be_lost_is_an_error(properties: dict[str, str], problem: str) -> None:
     assert problem in problem_of(properties)
+
+
+@for_rows("key", [PASSWORD, f"alice:{PASSWORD}", f"sasl.jaas.config.{PASSWORD}", f"<xml>{PASSWORD}</xml>"])
+def test_a_file_of_another_kind_is_not_quoted(key: str) -> None:
+    """A file with only a password is a file with one key."""
+    with pytest.raises(SecurityConfigError) as caught:
+        parse({key: ""})
+    assert str(caught.value) == ("client.properties: no key of Kafka's clients, such as security.protocol, among 1 key")
 
 
 def test_every_key_of_security_acts_or_is_named() -> None:

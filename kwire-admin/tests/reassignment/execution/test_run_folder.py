@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,25 @@ def test_line_that_a_crash_cut_off_is_ignored(tmp_path: Path) -> None:
     with RunFolder.take_over(run.path, print) as taken:
         taken.record(EventKind.BATCH_STARTED, batch=0)
     assert read_run(run.path).batch == 0
+
+
+@pytest.mark.parametrize("fits", range(0, 120, 7))
+def test_events_after_one_that_a_full_disk_cut_off_are_read(tmp_path: Path, fits: int) -> None:
+    """The limit of a process on the size of files refuses the rest of a write as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with create(tmp_path, []) as run:
+        run.record(EventKind.BATCH_STARTED, batch=0)
+        journal = run.path / JOURNAL
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + fits, limits[1]))
+            with pytest.raises(OSError, match="too large"):
+                run.record(EventKind.MOVE_FAILED, partition=["orders", 0], reason="r" * 100)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, ignored)
+        run.record(EventKind.INTERRUPTED)
+        assert read_run(run.path).phase is Phase.INTERRUPTED
 
 
 def test_run_that_was_killed_before_its_first_event_does_not_count(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.properties import parse_properties
+from kwire._util.readable import counted
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_properties, read_text
 from kwire.client.connection_config import MAX_IDLE_S, ConnectionConfig
@@ -276,8 +277,8 @@ def _check_keys(keys: Collection[str], source: str | None) -> None:
         if intended is not None and intended.startswith(("security.", "sasl.", "ssl.")):
             raise SecurityConfigError(key, f"unknown key: did you mean {intended}?", source)
     if unknown and not any(map(is_known, keys)):
-        shown = ", ".join(repr(key[:40]) for key in unknown[:5])
-        problem = f"no key of Kafka's clients, such as security.protocol, found {shown}"
+        # The keys are not shown: in a file of another kind, such as one with only a password, they are the secret.
+        problem = f"no key of Kafka's clients, such as security.protocol, among {counted(len(keys), 'key')}"
         raise SecurityConfigError(None, problem, source)
 
 

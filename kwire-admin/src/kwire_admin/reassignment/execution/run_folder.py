@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -172,11 +173,20 @@ def is_over(state: RunState) -> bool:
 
 
 def _append(path: Path, line: str) -> None:
-    """Append a line that is on disk afterwards."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(line)
-        file.flush()
-        sync_file(file.fileno())
+    """Append a line that is on disk afterwards, or nothing.
+
+    A full disk takes a part of it. The events of the end of the run, which come after it, must not continue that part.
+    """
+    with path.open("ab", buffering=0) as file:
+        end, rest = file.seek(0, os.SEEK_END), line.encode()
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            sync_file(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(end)
+            raise
 
 
 def _has_events(run: Path) -> bool:
