@@ -18,12 +18,15 @@ def parse_properties(text: str) -> dict[str, str]:
 
     If a key is repeated, the last value counts, as in Java. Spaces after a value are dropped, as in Kafka.
     """
-    properties = {}
+    return dict(property_lines(text))
+
+
+def property_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield key and value of each line, repeated keys included. See `parse_properties`."""
     for line in _logical_lines(text):
         match = re.fullmatch(r"((?:\\.|[^ \t\f=:\\])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
         assert match is not None, "every line matches: key and value may be empty"
-        properties[_unescape(match[1])] = _unescape(match[2]).rstrip(" \t\f")
-    return properties
+        yield _unescape(match[1]), _unescape(match[2]).rstrip(" \t\f")
 
 
 def format_properties(properties: Mapping[str, str]) -> str:

@@ -131,9 +131,9 @@ class Connection:
             ConnectionFault: the broker closed the connection, did not respond, or sent an invalid response.
             SecurityConfigError: a certificate, a key, or its password is invalid.
         """
-        if isinstance(endpoint, str):
-            endpoint = Endpoint.parse(endpoint)
         config = ConnectionConfig.check(config)
+        if isinstance(endpoint, str):
+            endpoint = Endpoint.parse(endpoint, config.security_protocol)
         deadline = running_loop().time() + timeout
         addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
         connected: set[ResolvedAddress] = set()

@@ -22,6 +22,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Literal, Self,
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller
 from kwire.client.capture_thread import CaptureThread
 from kwire.client.connection import MAX_RESPONSE_SIZE
+from kwire.client.connection_config import ConnectionConfig
 from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
 from kwire.client.poller_context import PollerContext
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.capture import Capture
-    from kwire.client.connection_config import ConnectionConfig
     from kwire.client.poll import Poll, Statistics
     from kwire.client.polled_requests import RequestFactory
     from kwire.client.poller_options import PollerKeywords
@@ -153,7 +153,7 @@ class Poller(Generic[M]):
         config: ConnectionConfig | None = None,
     ) -> None:
         self.options = PollerOptions(
-            bootstrap=Endpoint.parse_all(bootstrap),
+            bootstrap=Endpoint.parse_all(bootstrap, ConnectionConfig.check(config).security_protocol),
             interval=interval,
             dialect=dialect,
             brokers=brokers,

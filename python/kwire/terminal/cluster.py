@@ -15,6 +15,10 @@ the file that KWIRE_CONFIG names:
     cluster_id = "Ohr0NLLfT1u8XmIlXOXZ4w" # checked before anything is changed
     read_only = true                      # refuse to change anything
     confirm = "type-name"                 # type the name of the cluster before something is destroyed
+
+Properties come from one place: `--command-config`, else KWIRE_COMMAND_CONFIG, else the cluster. A place that replaces
+another one can add TLS and authentication, and cannot drop them: two places that disagree would otherwise decide by
+their order whether a password is sent in clear text. Only `-X security.protocol=...` drops them, with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.secret import Secret
 from kwire._util.similar_names import similar
 from kwire.terminal.environment import VARIABLES, config_file, variables_for
-from kwire.terminal.usage_errors import usage_error
+from kwire.terminal.usage_errors import address_error, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,12 +138,16 @@ def choose_cluster(
     document = _read_config() if bootstrap is None or cluster is not None else {}
     name = cluster or (None if bootstrap else document.get("default_cluster"))
     named = _named(document, name) if name is not None else {}
-    if cluster is not None and command_config is None and "properties" not in named:
-        _warn_of_variable(name)
     command = named.get("password_command") if run_password_command else None
     properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
+    protocol = properties.connection.security_protocol if properties is not None else "PLAINTEXT"
+    if cluster is not None and command_config is None:
+        _warn_of_variable(cluster, protocol, has_properties="properties" in named)
     servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
-    if not servers and is_required:
+    if servers:
+        source = f"clusters.{name}.bootstrap in {config_path()}" if named.get("bootstrap") else "bootstrap.servers"
+        _check_addresses(servers, protocol, "--bootstrap" if bootstrap else source)
+    elif is_required:
         raise usage_error(
             "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster with a name in "
             f"{config_path()}"
@@ -156,10 +164,27 @@ def choose_cluster(
     )
 
 
-def _warn_of_variable(cluster: str | None) -> None:
+def _check_addresses(bootstrap: str, protocol: str, source: str) -> None:
+    """Check that the addresses of brokers are valid, and that a protocol in front is the one of the connection.
+
+    Raises:
+        click.UsageError: they are not.
+    """
+    from kwire.protocol.endpoint import Endpoint
+
+    try:
+        Endpoint.parse_all(bootstrap, protocol)
+    except ValueError as error:
+        raise address_error(error, source) from None
+
+
+def _warn_of_variable(cluster: str, protocol: str, *, has_properties: bool) -> None:
     """Warn that a file of the environment is not used, because the user may think that the connection is secured."""
+    from pathlib import Path
+
     variable = VARIABLES["command_config"]
-    if os.environ.get(variable):
+    file = os.environ.get(variable)
+    if file and (not has_properties or _is_weaker(protocol, _protocol_of(Path(file)))):
         problem = f"{variable} has no effect beside --cluster: set clusters.{cluster}.properties in {config_path()}"
         print(f"Warning: {problem}", file=sys.stderr)
 
@@ -229,10 +254,84 @@ def _properties(
     password_command: str | None,
 ) -> ClientProperties | None:
     """Return the client properties of `--command-config`, or else of the configuration file, with overrides."""
-    if isinstance(configured, str) and command_config is None:
-        command_config = config_path().parent / configured
     if command_config is None and configured is None and not overrides:
         return None
+    from pathlib import Path
+
+    file = command_config
+    if isinstance(configured, str) and file is None:
+        file = config_path().parent / configured
+    properties = _read_properties(file, configured, overrides, password_command)
+    protocol = properties.connection.security_protocol
+    for source in (command_config, configured):
+        replaced = _protocol_of(source)
+        if not _is_weaker(protocol, replaced):
+            continue
+        name = source if isinstance(source, Path) else config_path()
+        if "security.protocol" not in overrides:
+            raise usage_error(
+                f"{command_config} has security.protocol={protocol}, and would replace {replaced} of {name}: use the "
+                f"same protocol, or give -X security.protocol={protocol}"
+            )
+        print(f"Warning: -X security.protocol={protocol} replaces {replaced} of {name}", file=sys.stderr)
+    return properties
+
+
+def _protocol_of(source: Path | str | Mapping[str, Any] | None) -> str:
+    """Return `security.protocol` of a file or of a table of the configuration file; PLAINTEXT if it is not known.
+
+    Only this key is read: a file that is replaced may name stores that do not exist.
+    """
+    from pathlib import Path
+
+    from kwire._util.properties import parse_properties
+    from kwire._util.text_files import EncodingError, read_properties
+
+    if isinstance(source, str):
+        source = config_path().parent / source
+    if isinstance(source, Path):
+        try:
+            source = parse_properties(read_properties(source))
+        except (OSError, EncodingError):
+            return "PLAINTEXT"
+    return str(_flat(source or {}).get("security.protocol", "PLAINTEXT")).strip().upper()
+
+
+def _is_weaker(protocol: str, replaced: str) -> bool:
+    """Return whether a protocol lacks TLS or authentication that another one has."""
+    lacks_tls = replaced.endswith("SSL") and not protocol.endswith("SSL")
+    return lacks_tls or (replaced.startswith("SASL_") and not protocol.startswith("SASL_"))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return the properties of a table. TOML takes the dots of `security.protocol` without quotes for nested tables.
+
+    Raises:
+        click.UsageError: the value of a key is not one of a property.
+    """
+    properties: dict[str, str] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            properties |= _flat(value, f"{name}.")
+        elif isinstance(value, bool):
+            properties[name] = str(value).lower()
+        elif isinstance(value, list) and all(isinstance(element, str) for element in value):
+            properties[name] = ",".join(value)
+        elif isinstance(value, str | int):
+            properties[name] = str(value)
+        else:
+            raise usage_error(f"{config_path()}: {name} has the wrong type {type(value).__name__}")
+    return properties
+
+
+def _read_properties(
+    file: Path | None,
+    configured: str | Mapping[str, Any] | None,
+    overrides: Mapping[str, str],
+    password_command: str | None,
+) -> ClientProperties:
+    """Return the client properties of a file, or else of a table of the configuration file, with overrides."""
     from kwire.client.security import ClientProperties, SecurityConfigError
 
     def password() -> Secret:
@@ -240,12 +339,12 @@ def _properties(
         return _run_password_command(password_command)
 
     source = None if password_command is None else password
-    if command_config is not None:
+    if file is not None:
         from kwire.terminal.options import load_command_config
 
-        return load_command_config(command_config, overrides, source)
+        return load_command_config(file, overrides, source)
     assert not isinstance(configured, str)
-    merged = {key: str(value) for key, value in {**(configured or {}), **overrides}.items()}
+    merged = {**_flat(configured or {}), **overrides}
     origin = "-X" if configured is None else str(config_path())
     try:
         properties = ClientProperties.parse(merged, source=origin, password=source)

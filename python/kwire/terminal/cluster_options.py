@@ -101,16 +101,10 @@ def choose_checked(options: dict[str, Any], client_id: str, cluster: str | None 
         cluster: a cluster of the configuration file, in place of the option.
 
     Raises:
-        click.UsageError: see `choose_cluster`, or an address is invalid.
+        click.UsageError: see `choose_cluster`.
     """
-    from kwire.protocol.endpoint import Endpoint
-
     chosen = with_environment(merge(click.get_current_context().obj or {}, options))
     if cluster is not None:
         chosen |= {"cluster": cluster, "bootstrap": None}
     choice = choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
-    try:
-        Endpoint.parse_all(choice.bootstrap)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
     return choice._replace(client_id=client_id) if choice.client_id == CLIENT_ID else choice

@@ -81,7 +81,7 @@ def time_window_options(command: Command) -> Command:
 
 def command_config_option(command: Command) -> Command:
     """Add `--command-config`; `load_command_config` reads the file."""
-    description = "Connect with the TLS and SASL settings of this client.properties."
+    description = "Connect with the settings of this client.properties [environment: KWIRE_COMMAND_CONFIG]."
     return file_option("--command-config", description=description)(command)
 
 

@@ -20,11 +20,11 @@ def usage_error(sentence: str) -> click.UsageError:
     return click.UsageError(sentence)
 
 
-def address_error(error: ValueError) -> click.BadParameter:
-    """Return the error of a command line with an invalid address of a broker."""
+def address_error(error: ValueError, source: str = "--bootstrap") -> click.BadParameter:
+    """Return the error of an invalid address of a broker, given its source."""
     import click
 
-    return click.BadParameter(str(error), param_hint="--bootstrap")
+    return click.BadParameter(str(error), param_hint=source)
 
 
 def is_usage_error(error: Exception) -> TypeGuard[click.ClickException]:

@@ -81,8 +81,26 @@ def test_security_protocol_decides_about_tls_and_sasl(protocol: str, jaas: str |
 
 def test_unknown_protocol_is_named() -> None:
     assert problem_of({"security.protocol": "TLS"}) == (
-        "client.properties: security.protocol: expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+        "client.properties: security.protocol: expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, found 'TLS'"
     )
+
+
+def test_empty_protocol_is_not_plaintext(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template whose variable is empty must not drop TLS."""
+    monkeypatch.setenv("PROTOCOL", "")
+    for text in ("", "  ", "${env:PROTOCOL}"):
+        assert "and it is empty" in problem_of({"security.protocol": text})
+
+
+def test_repeated_key_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("security.protocol=SSL\nclient.id=a\nsecurity.protocol=PLAINTEXT\nclient.id=a\n")
+    said: list[str] = []
+
+    loaded = ClientProperties.load(path, warn=said.append)
+
+    assert loaded.connection.security_protocol == "PLAINTEXT"
+    assert said == [f"{path}: security.protocol: set several times: the last value counts"]
 
 
 # SASL

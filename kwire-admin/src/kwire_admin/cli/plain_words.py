@@ -151,7 +151,7 @@ def _check_cluster(chosen: dict[str, Any], verb: Operation) -> None:
         raise Unusual
     if os.environ.get(VARIABLES["command_config"]):
         raise Unusual
-    Endpoint.parse_all(bootstrap)
+    Endpoint.parse_all(bootstrap, "PLAINTEXT")
 
 
 def _options(verb: Operation) -> dict[str, PlainOption]:

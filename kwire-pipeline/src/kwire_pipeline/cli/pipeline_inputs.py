@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kwire._util.products import part
+from kwire.terminal.environment import variables_for
 from kwire.terminal.options import load_command_config
 
 if TYPE_CHECKING:
@@ -56,16 +57,24 @@ class IngestInputs(NamedTuple):
             raise click.UsageError("--command-config needs --bootstrap")
 
     def config(self) -> ConnectionConfig | None:
-        """Return TLS and SASL of the cluster; None for plaintext."""
-        return None if self.command_config is None else load_command_config(self.command_config).connection
+        """Return TLS and SASL of the cluster, of the option or else of the environment; None for plaintext."""
+        file = self.command_config
+        if file is None and self.bootstrap and (text := variables_for({"bootstrap": self.bootstrap})):
+            file = Path(text["command_config"])
+        return None if file is None else load_command_config(file).connection
 
-    def check_places(self, out: str) -> None:
+    def check_places(self, out: str, config: ConnectionConfig | None) -> None:
         """Check files, folders, and addresses on this machine before Spark starts.
+
+        Args:
+            out: the folder of the tables.
+            config: TLS and SASL of the cluster.
 
         Raises:
             BadParameter: the value of an option is invalid.
         """
         from kwire.capture import segments
+        from kwire.client import ConnectionConfig
         from kwire.errors import KwireError
         from kwire.protocol import Endpoint
         from kwire_pipeline.store.commits import PipelineStore
@@ -79,7 +88,7 @@ class IngestInputs(NamedTuple):
                 segments(folder)
             option = "--bootstrap"
             if self.bootstrap:
-                Endpoint.parse_all(self.bootstrap)
+                Endpoint.parse_all(self.bootstrap, ConnectionConfig.check(config).security_protocol)
             option = "--out"
             PipelineStore(out)  # last, since it creates the folder
         except (KwireError, OSError, ValueError) as error:

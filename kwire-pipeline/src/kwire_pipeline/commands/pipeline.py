@@ -200,8 +200,7 @@ def ingest(
     require("pyspark", "spark")
     subscriptions = sinks.subscriptions()
     desired_configs = read_desired(inputs.desired)
-    inputs.config()
-    inputs.check_places(out)
+    inputs.check_places(out, inputs.config())
     from kwire_pipeline.gold.config_deviations import set_desired_configs
     from kwire_pipeline.pipeline import Pipeline
     from kwire_pipeline.source.missing_rows import MissingRowsPolicy

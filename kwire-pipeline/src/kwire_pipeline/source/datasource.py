@@ -34,6 +34,7 @@ Spark finds the format by itself where the wheel is installed (package `pyspark_
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 
     from kwire_pipeline.source.limited_stream import LimitedCaptureStreamReader
     from kwire_pipeline.source.live_source import PolledCluster
+
+
+INTENDED_OPTIONS = {"bootstrap": "bootstrap", "bootstrapservers": "bootstrap", "commandconfig": "commandConfig"}
+"""Options by their letters: with another spelling, a cluster would not be polled, or without its TLS and SASL."""
 
 
 class InvalidOption(KwireError, ValueError):
@@ -112,6 +117,9 @@ class KwireSource(DataSource):
             name = option.lower()
             if name.startswith(("kafka.", "sasl.", "ssl.", "security.")) or is_secret_config(name):
                 raise RefusedOption(option)
+            intended = INTENDED_OPTIONS.get(re.sub(r"[^a-z]", "", name))
+            if intended is not None and name != intended.lower():
+                raise InvalidOption(option, self.options[option], f"its name to be {intended}")
         return DDL.replace(" timestamp", " timestamp_ltz")  # whatever `spark.sql.timestampType` says
 
     def reader(self, schema: StructType) -> DataSourceReader:

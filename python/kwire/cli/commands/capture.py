@@ -77,7 +77,6 @@ def capture(
     intervals = {name: chosen.pop(name) for name in INPUTS}
     chosen = with_environment(merge(click.get_current_context().obj or {}, chosen))
     cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
-    _check_bootstrap(cluster.bootstrap)
     outages = Outages()
     try:
         with _uploading(folder_path, upload), _open_capture(folder_path, poller_id) as folder:
@@ -164,15 +163,6 @@ def _uploading(out: Path, place: str | None) -> AbstractContextManager[object]:
         return PeriodicUpload(str(out), place)
     except UnsupportedLocation as error:
         raise click.BadParameter(str(error), param_hint="--upload") from None
-
-
-def _check_bootstrap(bootstrap: str) -> None:
-    from kwire.protocol import Endpoint
-
-    try:
-        Endpoint.parse_all(bootstrap)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
 
 
 def _poll(

@@ -13,6 +13,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.connection import MAX_RESPONSE_SIZE
+from kwire.client.connection_config import ConnectionConfig
 from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.values import ClusterDescription, ToolResult
-    from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect
 else:
     # A client imports an operation when it is called for the first time: most programs call few of them.
@@ -124,7 +124,8 @@ class AdminClient(AdminSession):
         """
         bootstrap = bootstrap if isinstance(bootstrap, str) else tuple(bootstrap)
         pool = ConnectionPool(client_id=client_id, timeout=timeout, max_size=max_size, config=config)
-        router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout, on_wait)
+        protocol = ConnectionConfig.check(config).security_protocol
+        router = ClusterRouter(Endpoint.parse_all(bootstrap, protocol), pool, timeout, on_wait)
         try:
             open_another = partial(
                 cls.open,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire._util.properties import parse_properties
+from kwire._util.properties import parse_properties, property_lines
 from kwire._util.readable import counted
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_properties, read_text
@@ -37,9 +37,10 @@ from kwire.client.security.known_keys import (
 from kwire.client.security.sasl_properties import read_credentials
 from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
+from kwire.protocol.endpoint import SECURITY_PROTOCOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from os import PathLike
 
     from kwire.client.security.values import PasswordSource
@@ -73,7 +74,6 @@ HANDLER_HINTS = {
     "sasl.jaas.config, in place of the options of Strimzi's class",
 }
 """Advice for well-known classes."""
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +115,14 @@ class ClientProperties:
             OSError: the file cannot be read.
         """
         try:
-            values = {key: Secret(value) for key, value in parse_properties(read_properties(Path(path))).items()}
+            lines = [(key, Secret(value)) for key, value in property_lines(read_properties(Path(path)))]
         except EncodingError as error:
             raise SecurityConfigError(None, str(error), os.fspath(path)) from None
+        values = dict(lines)
         _check_keys(tuple(values), os.fspath(path))
         _check_keys(tuple(overrides or ()), os.fspath(path))
-        warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
+        warnings = _repeated_keys(lines, os.fspath(path))
+        warnings += mode_warnings(path) if any(map(is_secret_key, values)) else ()
         values |= {key: Secret(value) for key, value in (overrides or {}).items()}
         loaded = cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
         for warning in loaded.warnings:
@@ -154,9 +156,11 @@ class ClientProperties:
         warnings: tuple[str, ...] = (),
     ) -> ClientProperties:
         values = Values(_resolve(properties, source), source, password)
-        protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
-        if protocol not in PROTOCOLS:
-            raise values.error("security.protocol", f"expected one of {', '.join(PROTOCOLS)}")
+        # Empty is not absent: the variable of a template without a value must not drop TLS.
+        protocol = (values.text("security.protocol") or "").upper() if "security.protocol" in values else "PLAINTEXT"
+        if protocol not in SECURITY_PROTOCOLS:
+            found = f", found {protocol!r}" if protocol else ", and it is empty"
+            raise values.error("security.protocol", f"expected one of {', '.join(SECURITY_PROTOCOLS)}{found}")
         uses_tls, uses_sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
         tls = read_tls(values) if uses_tls else None
         sasl = read_credentials(values) if uses_sasl else None
@@ -172,6 +176,13 @@ class ClientProperties:
             request_timeout=values.seconds("request.timeout.ms"),
             warnings=(*warnings, *values.warnings),
         )
+
+
+def _repeated_keys(lines: Sequence[tuple[str, Secret]], source: str) -> tuple[str, ...]:
+    """Return a warning for each key with several values, of which Java's clients take the last one."""
+    first: dict[str, Secret] = {}
+    repeated = {key: None for key, value in lines if first.setdefault(key, value).reveal() != value.reveal()}
+    return tuple(str(SecurityConfigError(key, "set several times: the last value counts", source)) for key in repeated)
 
 
 def _max_idle(values: Values) -> float | None:
