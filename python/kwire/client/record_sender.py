@@ -6,11 +6,12 @@ from operator import attrgetter
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.errors import AdminError, BrokerNotFound
 from kwire.client.admin.group_values import TopicPartition
-from kwire.client.admin.leaders import at_leaders, by_topic
+from kwire.client.admin.leaders import by_topic, results_at_leaders
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
     from kwire.client.admin.cluster_router import BrokerTarget
 
-__all__ = ["RecordSender"]
+__all__ = ["RecordSender", "is_passing"]
 
 HIGHEST_VERSION = 12
 """Later versions of Produce need topic ids."""
@@ -54,6 +55,7 @@ class RecordSender:
 
         Raises:
             ConnectionFault: the leader of a partition did not respond in time.
+            BrokerNotFound: the cluster did not list the leader in time.
         """
         results: dict[TopicPartition, int | AdminError] = {}
         remaining = dict(batches)
@@ -61,7 +63,7 @@ class RecordSender:
         pause = FIRST_PAUSE
         while True:
             results |= await self._send(remaining)
-            remaining = {partition: data for partition, data in remaining.items() if _is_passing(results[partition])}
+            remaining = {partition: data for partition, data in remaining.items() if is_passing(results[partition])}
             if not remaining or self._router.metadata.clock() >= deadline:
                 return results
             pause = await back_off(pause)
@@ -78,7 +80,13 @@ class RecordSender:
                 for partition_response in topic.partition_responses
             }
 
-        return await at_leaders(self._router, batches, send, attrgetter("base_offset"))
+        results: dict[TopicPartition, int | AdminError] = {}
+        sent = await results_at_leaders(self._router, batches, send, attrgetter("base_offset"))
+        for partition, result in sent.items():
+            if isinstance(result, ConnectionFault | BrokerNotFound):
+                raise result  # no broker refused the batch: a caller must not take it for that
+            results[partition] = result
+        return results
 
     def _request(self, partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes]) -> ProduceRequest:
         return ProduceRequest(
@@ -97,7 +105,7 @@ class RecordSender:
         )
 
 
-def _is_passing(result: int | AdminError) -> bool:
+def is_passing(result: int | AdminError) -> bool:
     """Return whether a result is an error that a retry can cure."""
     if not isinstance(result, AdminError):
         return False

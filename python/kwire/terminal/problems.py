@@ -32,7 +32,7 @@ class Problem(StrEnum):
         USAGE: an argument is invalid, or the cluster does not have the operation.
         UNREACHABLE: no broker responded, no broker is responsible at the moment, or a time ran out.
         NOT_AUTHORIZED: authentication or authorization failed.
-        OUTCOME_UNKNOWN: the response to a command was lost.
+        OUTCOME_UNKNOWN: the response to a command was lost, or the cluster did not carry it out in time.
     """
 
     REFUSED = "refused"
@@ -97,6 +97,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, AdminError):
         if error.code in AUTHORIZATION:
             return Problem.NOT_AUTHORIZED
+        if error.code == ErrorCode.REQUEST_TIMED_OUT:  # of both dialects: the change may have been made
+            return Problem.OUTCOME_UNKNOWN
         return Problem.UNREACHABLE if error.code in NOBODY_RESPONSIBLE else Problem.REFUSED
     if isinstance(error, ValueError) and not isinstance(error, KwireError):  # an argument is invalid
         return Problem.USAGE

@@ -35,8 +35,10 @@ async def test_versions_of_every_broker_are_shown(dialect: Dialect, key: int, na
 async def test_versions_that_differ_are_shown_with_the_version_that_kwire_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     """In an upgrade, one broker serves more than the others, and something that kwire does not know."""
 
-    async def describe_api_versions(brokers: list[int]) -> dict[int, dict[int, tuple[int, int]]]:
-        del brokers
+    async def describe_api_versions(
+        brokers: list[int], *, unanswered: dict[int, Exception]
+    ) -> dict[int, dict[int, tuple[int, int]]]:
+        del brokers, unanswered
         return {2: {3: (0, 99), 18: (0, 4), 500: (0, 1)}, 1: {3: (0, 12), 18: (0, 4)}}
 
     with FakeCluster(1) as cluster:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire import records
 from kwire.client.admin import AdminError, BrokerNotFound
 from kwire.client.record_fetcher import RecordFetcher
-from kwire.client.record_sender import RecordSender
+from kwire.client.record_sender import RecordSender, is_passing
 from kwire.errors import EncodeError, KwireError, RecordsDecodeError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
@@ -288,7 +288,7 @@ class RecordCopy:
                     self._acknowledge(batch)
                 elif result.code in TOO_LARGE and batch.records > 1:
                     queues[partition].extendleft(self._split(partition, batch))
-                elif self._skip_refused:
+                elif self._skip_refused and not is_passing(result):
                     self.refused += batch.records
                     self._acknowledge(batch)
                 else:

@@ -56,6 +56,7 @@ __all__ = [
     "Target",
     "attempt",
     "back_off",
+    "is_final",
 ]
 
 R = TypeVar("R", bound="Message")
@@ -471,6 +472,11 @@ def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: flo
     return error if isinstance(error, ConnectionFault) else Timeout(endpoint, request, seconds, 0)
 
 
+def is_final(fault: ConnectionFault) -> bool:
+    """Return whether a broker was reached, and it and this client do not accept each other: others will not either."""
+    return not fault.retriable and not isinstance(fault, ConnectFailed)
+
+
 async def attempt(
     send: Callable[[BrokerTarget, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: BrokerTarget, items: Sequence[T]
 ) -> Mapping[T, Any]:
@@ -478,11 +484,14 @@ async def attempt(
 
     Returns:
         The result for each item; for all of them, the error if the broker cannot be reached.
+
+    Raises:
+        ConnectionFault: see `is_final`.
     """
     try:
         return await send(broker, items)
     except ConnectionFault as fault:
-        if not fault.retriable:
+        if is_final(fault):
             raise
         return dict.fromkeys(items, fault)
     except BrokerNotFound as error:

@@ -60,10 +60,11 @@ async def at_coordinators(
         send: sends one request to a broker for some keys, and returns the result for each.
 
     Returns:
-        The result for each key, in the order of the keys.
+        The result for each key, in the order of the keys. The error is 15 if its coordinator did not respond in time,
+        and no other broker replaced it.
 
     Raises:
-        ConnectionFault: a coordinator did not respond in time, and no other broker replaced it.
+        ConnectionFault: a coordinator and this client cannot understand each other, so that waiting is in vain.
     """
     requested = tuple(dict.fromkeys(keys))
     outcomes: dict[str, Result[T] | Exception] = {}
@@ -149,19 +150,18 @@ def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordina
 
 
 def _result(key: str, outcomes: Mapping[str, Result[T] | Exception]) -> Result[T]:
-    """Return the result for a key.
-
-    Raises:
-        ConnectionFault: the coordinator did not respond.
-    """
+    """Return the result for a key. Exceptions other than AdminError are lost connections."""
     if key not in outcomes:
         return lacking(key)
     result = outcomes[key]
     if isinstance(result, Exception) and not isinstance(result, AdminError):
-        raise result
+        reason = f"its coordinator does not answer: {result}"
+        return AdminError.of_kafka(ErrorCode.COORDINATOR_NOT_AVAILABLE, key, reason)
     return result
 
 
 def _has_moved(result: object) -> bool:
     """Return whether a key may have another coordinator now. Exceptions other than AdminError are lost connections."""
-    return result.code in MOVED if isinstance(result, AdminError) else isinstance(result, Exception)
+    if isinstance(result, AdminError):
+        return result.code in MOVED
+    return isinstance(result, Exception) and getattr(result, "retriable", True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off, is_final
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.protocol.errors import ConnectionFault
 
@@ -46,25 +46,26 @@ async def at_every_broker(
         ConnectionFault: a live broker did not respond in time; with `unanswered`, no broker did.
         BrokerNotFound: no live broker has one of the ids.
     """
-    if brokers:
+    if brokers and unanswered is None:
         return await _answers(router, request, [BrokerTarget(broker) for broker in brokers])
     started = router.metadata.clock()
     pause = FIRST_PAUSE
     while True:
-        listed = (await router.cluster()).brokers
+        asked = brokers or [broker.id for broker in (await router.cluster()).brokers]
         faults: dict[int, Exception] = {}
-        targets = [BrokerTarget(broker.id, is_single=True) for broker in listed]
+        targets = [BrokerTarget(broker, is_single=True) for broker in asked]
         answers = await _answers(router, request, targets, faults)
         if not faults:
             return answers
-        final = next((fault for fault in faults.values() if not getattr(fault, "retriable", True)), None)
-        if final is not None:
-            raise final
+        for fault in faults.values():
+            if is_final(fault) if isinstance(fault, ConnectionFault) else brokers:
+                raise fault
         passed = router.metadata.clock() - started
-        if unanswered is not None and answers and passed >= min(FENCED_AFTER_S, router.timeout):
+        may_pass = any(getattr(fault, "retriable", True) for fault in faults.values())
+        if unanswered is not None and answers and (passed >= min(FENCED_AFTER_S, router.timeout) or not may_pass):
             unanswered |= faults
             return answers
-        if passed >= router.timeout:
+        if passed >= router.timeout or not may_pass:
             raise next(iter(faults.values()))
         pause = await back_off(pause)
 

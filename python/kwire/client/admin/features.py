@@ -72,16 +72,19 @@ async def describe_features(admin: AdminSession) -> FeatureMetadata:
         pause = await back_off(pause)
 
 
-async def describe_features_of_brokers(admin: AdminSession, brokers: Sequence[int] = ()) -> dict[int, FeatureMetadata]:
+async def describe_features_of_brokers(
+    admin: AdminSession, brokers: Sequence[int] = (), *, unanswered: dict[int, Exception] | None = None
+) -> dict[int, FeatureMetadata]:
     """Return the features as each broker reports them, by broker. During an upgrade, brokers support different levels.
 
     Args:
         brokers: the ids of the brokers; all live brokers if there are none.
+        unanswered: receives the errors of brokers that do not answer, if others do; None to raise them.
 
     Raises:
         BrokerNotFound: no live broker has one of the ids.
     """
-    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers)
+    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers, unanswered=unanswered)
     return {broker: _metadata(answer) for broker, answer in answers.items()}
 
 
@@ -247,17 +250,18 @@ def _metadata(answer: Answer[Any]) -> FeatureMetadata:
 
 
 async def describe_api_versions(
-    admin: AdminSession, brokers: Sequence[int] = ()
+    admin: AdminSession, brokers: Sequence[int] = (), *, unanswered: dict[int, Exception] | None = None
 ) -> dict[int, dict[int, tuple[int, int]]]:
     """Return the lowest and highest version of each API key that brokers serve, by broker.
 
     Args:
         brokers: the ids of the brokers; all live brokers if there are none.
+        unanswered: receives the errors of brokers that do not answer, if others do; None to raise them.
 
     Raises:
         BrokerNotFound: no live broker has one of the ids.
     """
-    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers)
+    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers, unanswered=unanswered)
     return {
         broker: {api.api_key: (api.min_version, api.max_version) for api in answer.accepted().api_keys}
         for broker, answer in answers.items()

@@ -29,7 +29,7 @@ from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.errors import AdminError, OutcomeUnknown
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_checks import check_offsets, check_subscription, error_if_active
 from kwire.client.admin.internal_topics import groups_without_coordinator
@@ -200,7 +200,7 @@ async def _describe(admin: AdminSession, groups: Sequence[str], query: DescribeQ
 async def delete_groups(admin: AdminSession, group_ids: Iterable[str], *, validate_only: bool = False) -> Outcomes:
     """Delete groups with their offsets. The command is not repeated after a lost response.
 
-    Errors of a group: 68 it has members; 69 unknown group.
+    Errors of a group: 7 the response was lost, so that it may be deleted; 68 it has members; 69 unknown group.
 
     Args:
         group_ids: the groups.
@@ -214,7 +214,11 @@ async def delete_groups(admin: AdminSession, group_ids: Iterable[str], *, valida
         return await check_outcomes(admin, DeleteGroupsRequest, checked)
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
-        answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
+        try:
+            answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
+        except OutcomeUnknown as lost:  # what other coordinators have deleted is known
+            code = ErrorCode.REQUEST_TIMED_OUT
+            return {group: AdminError.of_kafka(code, group, str(lost)) for group in ids}
         return {result.group_id: answer.error(result, result.group_id) for result in answer.response.results}
 
     return Outcomes(await at_coordinators(admin.router, strings_tuple(group_ids), send))

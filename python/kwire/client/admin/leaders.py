@@ -7,7 +7,7 @@ from collections import defaultdict
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off, is_final
 from kwire.client.admin.errors import AdminError, BrokerNotFound
 from kwire.client.admin.topic_metadata import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -32,17 +32,20 @@ LEADERLESS_SECONDS = 5.0
 async def at_leaders(
     router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send, result: Callable[[Any], Result]
 ) -> dict[TopicPartition, Result | AdminError]:
-    """Do the same as `results_at_leaders`, and raise if a leader cannot be reached.
+    """Do the same as `results_at_leaders`. A leader that cannot be reached is an error of its partitions only: 5.
 
     Raises:
-        ConnectionFault: the leader of a partition did not respond in time, and no other broker became its leader.
-        BrokerNotFound: the cluster did not list the leader in time.
+        ConnectionFault: a leader and this client cannot understand each other, so that waiting is in vain.
     """
     results: dict[TopicPartition, Result | AdminError] = {}
     for partition, answer in (await results_at_leaders(router, partitions, send, result)).items():
-        if isinstance(answer, ConnectionFault | BrokerNotFound):
+        if isinstance(answer, ConnectionFault) and is_final(answer):
             raise answer
-        results[partition] = answer
+        if isinstance(answer, ConnectionFault | BrokerNotFound):
+            reason = f"its leader does not answer: {answer}"
+            results[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason)
+        else:
+            results[partition] = answer
     return results
 
 

@@ -79,11 +79,14 @@ class LogDir(NamedTuple):
     error: AdminError | None = None
 
 
-async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) -> list[LogDir]:
+async def describe_log_dirs(
+    admin: AdminSession, brokers: Iterable[int] = (), *, unanswered: dict[int, Exception] | None = None
+) -> list[LogDir]:
     """Return the log directories of brokers with the replicas in them.
 
     Args:
         brokers: the ids of the brokers; all live brokers if there are none.
+        unanswered: receives the errors of brokers that do not answer, if others do; None to raise them.
 
     Raises:
         AdminError: a broker refused the request.
@@ -93,7 +96,8 @@ async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) ->
 
     log_dirs: list[LogDir] = []
     request = DescribeLogDirsRequest(topics=None)
-    for broker, answer in (await at_every_broker(admin.router, request, tuple(brokers))).items():
+    answers = await at_every_broker(admin.router, request, tuple(brokers), unanswered=unanswered)
+    for broker, answer in answers.items():
         log_dirs += (
             LogDir(
                 broker,

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 async def is_share_group(admin: AdminClient, group: str) -> bool:
-    """Return whether a group is a share group. A group that does not exist is not."""
-    return any(listing.group_id == group for listing in await admin.list_groups(types=[GroupType.SHARE]))
+    """Return whether a group is a share group. A group that does not exist, or has no coordinator, is not."""
+    # Whatever is requested next goes to the coordinator, which has the error of a group of another type.
+    listed = await admin.list_groups(types=[GroupType.SHARE], unanswered={})
+    return any(listing.group_id == group for listing in listed)
 
 
 async def list_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, CommittedOffset] | AdminError:

@@ -10,6 +10,7 @@ responsible (see `kwire.client.admin.internal_topics`).
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import uuid4
 
 from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,6 +18,7 @@ from kwire._util.readable import counted
 from kwire.client.admin import AdminError
 from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, leaderless_partitions
 from kwire.client.admin.transactions import may_describe_transactional_id
+from kwire.client.race import first_success
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,10 +29,12 @@ if TYPE_CHECKING:
 
     Resources: TypeAlias = Literal["topics", "groups", "transactional ids"]
 
-__all__ = ["explain_if_hidden", "may_be_incomplete", "warn_if_hidden", "warn_of_unknown"]
+__all__ = ["explain_if_hidden", "may_be_incomplete", "warn_if_hidden", "warn_of_unanswered", "warn_of_unknown"]
 
 COORDINATED_BY = {"groups": GROUPS, "transactional ids": TRANSACTIONS}
 """The topic whose leaders know resources."""
+SILENT_AFTER_S = 1.0
+"""Seconds after which a second broker is asked about permissions, which all of them know. Chosen, not measured."""
 SHOWN_PARTITIONS = 5
 """Maximum number of partitions that a warning names."""
 
@@ -88,6 +92,18 @@ async def warn_of_unknown(run: Run, what: Resources, unanswered: Mapping[int, Ex
         run.warn(f"{partitions} of {topic} {verb} no leader: the {what} there are not known.")
 
 
+def warn_of_unanswered(run: Run, what: str, unanswered: Mapping[int, Exception]) -> None:
+    """Warn of brokers that did not answer.
+
+    Args:
+        run: the run.
+        what: the subject of their answers.
+        unanswered: their errors.
+    """
+    for broker, error in sorted(unanswered.items()):
+        run.warn(f"the {what} of broker {broker} are not known: {error}.")
+
+
 async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
     """Return whether there can be resources that the user cannot describe, and that lists therefore lack."""
     unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
@@ -96,7 +112,8 @@ async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
     if what == "transactional ids":
         return not await may_describe_transactional_id(admin, unused)
     # `describe_topics` would ask a second broker for a topic that the first one does not know.
-    [broker, *_] = admin.router.known_brokers()
-    described = (await admin.backend.topics_at(broker, (unused,), configs=False)).get(unused)
+    ask = partial(admin.backend.topics_at, names=(unused,), configs=False)
+    brokers = [partial(ask, broker) for broker in admin.router.known_brokers()]
+    described = (await first_success(brokers, SILENT_AFTER_S)).get(unused)
     # The dialect of the drafts has the same number for the error.
     return isinstance(described, AdminError) and described.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -7,6 +7,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.visibility import warn_of_unanswered
 
 if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect
@@ -45,7 +46,9 @@ async def api_versions(
     different: Annotated[bool, Option("Only APIs that these brokers do not serve in the same versions.")] = False,
 ) -> Rows[ServedApi]:
     """Show the versions of each API that brokers serve, and the version that kwire uses."""
-    served = await run.admin.describe_api_versions(brokers)
+    unanswered: dict[int, Exception] = {}
+    served = await run.admin.describe_api_versions(brokers, unanswered=unanswered)
+    warn_of_unanswered(run, "API versions", unanswered)
     names, supported = known_apis(run.admin.dialect)
     rows: Rows[ServedApi] = []
     for key in sorted({key for ranges in served.values() for key in ranges}):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from kwire._util.light_dataclasses import dataclass, field
-from kwire._util.light_typing import TYPE_CHECKING, Annotated
-from kwire.protocol.errors import ConnectionFault
+from kwire._util.light_typing import Annotated
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-
-if TYPE_CHECKING:
-    from kwire.client.admin import FeatureMetadata
+from kwire_admin.operations.verbs.visibility import warn_of_unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,9 @@ async def describe(
     that support no features are listed without a name.
     """
     rows: Rows[Feature] = []
-    by_broker = await _features(run)
+    unanswered: dict[int, Exception] = {}
+    by_broker = await run.admin.describe_features_of_brokers(unanswered=unanswered)
+    warn_of_unanswered(run, "features", unanswered)
     newest = max(by_broker.values(), key=lambda features: features.epoch, default=None)
     names = {name for features in by_broker.values() for name in features.supported_features}
     listed: list[str | None] = [*sorted({*names, *(newest.finalized_features if newest is not None else ())})]
@@ -83,15 +82,3 @@ async def describe(
                 )
             )
     return rows
-
-
-async def _features(run: Run) -> dict[int, FeatureMetadata]:
-    """Return the features by broker; those of one broker if another one does not answer."""
-    try:
-        return await run.admin.describe_features_of_brokers()
-    except ConnectionFault as fault:
-        run.warn(f"A broker does not answer, so these are the features of another one: {fault}.")
-        features = await run.admin.describe_features()
-        brokers = (await run.admin.describe_cluster()).brokers
-        address = (features.host, features.port)
-        return {next((broker.id for broker in brokers if (broker.host, broker.port) == address), -1): features}

@@ -77,11 +77,10 @@ async def lag(
         if group.error is not None:
             run.warn(f"{name}: assigned partitions without a commit are not known ({group.error.reason}).")
         shown = group._replace(partitions=tuple(p for p in group.partitions if not topic or p.topic in topic))
+        _warn_of_unknown(run, shown, by_partition=partitions)
         if partitions:
             rows += [_row(name, p) for p in shown.partitions]
-            continue
-        _warn_of_unknown(run, shown)
-        if total:
+        elif total:
             rows.append(Lag(name, None, None, None, None, shown.total))
         else:
             for partition in sorted({p.topic for p in shown.partitions}):
@@ -95,9 +94,15 @@ def _row(group: str, lag: PartitionLag) -> Lag:
     return Lag(group, lag.topic, lag.partition, lag.committed, lag.end, lag.lag, client, host)
 
 
-def _warn_of_unknown(run: Run, group: GroupLag) -> None:
-    """Name the partitions with an unknown lag, and the sum of the others."""
-    unknown = [p for p in group.partitions if p.lag is None]
+def _warn_of_unknown(run: Run, group: GroupLag, *, by_partition: bool) -> None:
+    """Name the partitions with an unknown lag, and the sum of the others.
+
+    Args:
+        run: the run.
+        group: the group.
+        by_partition: True if each partition has a row, which shows that there is no committed offset.
+    """
+    unknown = [p for p in group.partitions if p.lag is None and not (by_partition and p.error is None)]
     if unknown:
         first = unknown[0]
         reason = "no committed offset" if first.error is None else first.error.reason

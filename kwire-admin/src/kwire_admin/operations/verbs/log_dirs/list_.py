@@ -13,6 +13,7 @@ from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.visibility import warn_of_unanswered
 
 Subject: TypeAlias = tuple[int | None, str | None, str | None]
 """The broker, the path, and the topic of a line."""
@@ -62,7 +63,9 @@ async def list_(
     broker: Annotated[list[int], Option("Only these brokers.", "ID", "brokers", minimum=0, maximum=2**31 - 1)] = [],
 ) -> Rows[Usage]:
     """List how much space the logs take and how much is left, the largest first."""
-    dirs = await run.admin.describe_log_dirs(broker)
+    unanswered: dict[int, Exception] = {}
+    dirs = await run.admin.describe_log_dirs(broker, unanswered=unanswered)
+    warn_of_unanswered(run, "log directories", unanswered)
     rows: Rows[Usage] = [
         Failure(f"broker {log_dir.broker} {log_dir.path}", log_dir.error) for log_dir in dirs if log_dir.error
     ]
@@ -72,7 +75,7 @@ async def list_(
         if by is Grouping.TOPIC:
             for replica in log_dir.replicas:
                 replicas_by_subject[None, None, replica.topic].append(replica)
-        else:
+        elif log_dir.error is None:  # nothing is known of the others, not even that they are empty
             subject = (log_dir.broker, log_dir.path if by is Grouping.DIR else None, None)
             dirs_by_subject[subject].append(log_dir)
             replicas_by_subject[subject] += log_dir.replicas
