@@ -95,6 +95,19 @@ async def test_lag_has_what_is_known(scene: Scene) -> None:
     assert [row.lag for row in totals] == [None if scene.lost else PARTITIONS * (END - COMMITTED)]
 
 
+async def test_partitions_whose_replicas_are_offline_are_not_waited_for(scene: Scene) -> None:
+    """The controller has fenced the broker, so there is nothing to elect. The clock of the client stands still."""
+    scene.cluster.stop_broker(DEAD)
+    async with await AdminClient.open(scene.cluster.endpoint(1), timeout=30) as admin:
+        await admin.describe_topics(["orders"])
+        now = admin.router.metadata.clock()
+        admin.router.metadata.clock = lambda: now
+        group = (await admin.group_lags(["a"]))["a"]
+    assert isinstance(group, GroupLag)
+    reasons = {p.error.text for p in group.partitions if p.error is not None}
+    assert reasons == ({f"there is no leader: its replicas in sync are offline ({DEAD})"} if scene.lost else set())
+
+
 async def test_offsets_of_live_leaders_are_listed(scene: Scene) -> None:
     async with client(scene.cluster) as admin:
         rows, errors = split(await list_offsets(Run(admin), partitions=["orders"]))

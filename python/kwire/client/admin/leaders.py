@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.metadata import MetadataResponsePartition
 
     Send: TypeAlias = Callable[[BrokerTarget, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
 
@@ -114,21 +115,19 @@ async def _leaders(
     leaders: dict[BrokerTarget, list[TopicPartition]] = defaultdict(list)
     for topic, indexes in by_topic(partitions).items():
         described = cache.topic(topic)
-        leader_ids = (
-            {}
-            if described is None
-            else {partition.partition_index: partition.leader_id for partition in described.partitions}
-        )
+        reported = {} if described is None else {part.partition_index: part for part in described.partitions}
         for index in indexes:
             partition = TopicPartition(topic, index)
-            leader = leader_ids.get(index)
-            if leader is None:
+            if index not in reported:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if described is None else described.error_code
                 outcomes[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
-            elif leader < 0:
-                outcomes[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
+            elif reported[index].leader_id < 0:
+                is_lost = _all_offline(reported[index])
+                isr = ", ".join(map(str, reported[index].isr_nodes))
+                reason = f"there is no leader: its replicas in sync are offline ({isr})" if is_lost else None
+                outcomes[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason)
             else:
-                leaders[BrokerTarget(leader, is_single=True)].append(partition)
+                leaders[BrokerTarget(reported[index].leader_id, is_single=True)].append(partition)
     return leaders
 
 
@@ -160,8 +159,21 @@ def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, sta
     if isinstance(result, ConnectionFault) and not result.retriable:
         return 0.0
     if isinstance(result, AdminError):
-        return LEADERLESS_SECONDS if code == ErrorCode.LEADER_NOT_AVAILABLE else 0.0
+        may_pass = code == ErrorCode.LEADER_NOT_AVAILABLE and not _has_lost_replicas(router, partition, started)
+        return LEADERLESS_SECONDS if may_pass else 0.0
     return router.timeout if isinstance(result, Exception) or code is None or code in MOVED else 0.0
+
+
+def _has_lost_replicas(router: ClusterRouter, partition: TopicPartition, started: float) -> bool:
+    """Return whether no replica can be elected, as metadata since `started` says: all in sync are offline (KIP-112)."""
+    topic = router.metadata.topic(partition.topic, not_before=started)
+    return topic is not None and any(
+        described.partition_index == partition.partition and _all_offline(described) for described in topic.partitions
+    )
+
+
+def _all_offline(partition: MetadataResponsePartition) -> bool:
+    return bool(partition.offline_replicas) and {*partition.isr_nodes} <= {*partition.offline_replicas}
 
 
 def _answer(partition: TopicPartition, result: Any) -> Any:
