@@ -105,7 +105,9 @@ async def test_partitions_whose_replicas_are_offline_are_not_waited_for(scene: S
         group = (await admin.group_lags(["a"]))["a"]
     assert isinstance(group, GroupLag)
     reasons = {p.error.text for p in group.partitions if p.error is not None}
-    assert reasons == ({f"there is no leader: its replicas in sync are offline ({DEAD})"} if scene.lost else set())
+    assert reasons == (
+        {f"there is no leader, and no replica in sync to elect (offline: {DEAD})"} if scene.lost else set()
+    )
 
 
 async def test_offsets_of_live_leaders_are_listed(scene: Scene) -> None:

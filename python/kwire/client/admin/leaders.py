@@ -123,9 +123,11 @@ async def _leaders(
                 outcomes[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
             elif reported[index].leader_id < 0:
                 is_lost = _all_offline(reported[index])
-                isr = ", ".join(map(str, reported[index].isr_nodes))
-                reason = f"there is no leader: its replicas in sync are offline ({isr})" if is_lost else None
-                outcomes[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason)
+                offline = ", ".join(map(str, reported[index].offline_replicas))
+                reason = f"there is no leader, and no replica in sync to elect (offline: {offline})"
+                outcomes[partition] = AdminError.of_kafka(
+                    ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason if is_lost else None
+                )
             else:
                 leaders[BrokerTarget(reported[index].leader_id, is_single=True)].append(partition)
     return leaders
@@ -173,6 +175,7 @@ def _has_lost_replicas(router: ClusterRouter, partition: TopicPartition, started
 
 
 def _all_offline(partition: MetadataResponsePartition) -> bool:
+    """Return whether no replica in sync is alive. With eligible leader replicas (KIP-966), the ISR can be empty."""
     return bool(partition.offline_replicas) and {*partition.isr_nodes} <= {*partition.offline_replicas}
 
 
