@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from kwire._util.atomic_file import replace_file
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
-from kwire.storage.preconditions import UnsupportedMount, require_links
+from kwire._util.mount import MountOperation, UnsupportedMount, require_operations
+from kwire.capture import Capture, CaptureWriteError, read
+from kwire.capture.errors import CaptureSyncError
+from tests.capture.sample_rows import metadata, response_row
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -24,14 +28,155 @@ def failing(number: int) -> Any:
     return fail
 
 
-@pytest.mark.parametrize("number", UNSUPPORTED)
-def test_folder_without_links_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    require_links(tmp_path)
-    monkeypatch.setattr(os, "link", failing(number))
+OPERATIONS = (MountOperation.APPEND, MountOperation.LINK, MountOperation.RENAME)
 
-    with pytest.raises(UnsupportedMount, match=r"has no link \("):
-        require_links(tmp_path)
+LACKING = {MountOperation.LINK: "link", MountOperation.RENAME: "replace", MountOperation.UNLINK: "unlink"}
+"""Functions of `os` that fail if an operation is missing."""
+
+
+def lack(monkeypatch: pytest.MonkeyPatch, operation: MountOperation, number: int) -> None:
+    """Let an operation of all file systems fail."""
+    flag = {MountOperation.APPEND: os.O_APPEND, MountOperation.CREATE: os.O_EXCL}.get(operation)
+    real = os.open
+
+    def open_without(path: Any, flags: int, *mode: int, **options: Any) -> int:
+        if flag is not None and flags & flag:
+            failing(number)()
+        return real(path, flags, *mode, **options)
+
+    if flag is None:
+        monkeypatch.setattr(os, LACKING[operation], failing(number))
+    else:
+        monkeypatch.setattr(os, "open", open_without)
+
+
+@pytest.mark.parametrize("operation", MountOperation)
+def test_folder_without_an_operation_is_refused_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: MountOperation
+) -> None:
+    require_operations(tmp_path, "tests", *OPERATIONS)
     assert list(tmp_path.iterdir()) == []
+
+    for number in UNSUPPORTED[operation is MountOperation.CREATE :]:
+        with monkeypatch.context() as patch:
+            lack(patch, operation, number)
+            with pytest.raises(UnsupportedMount) as refused:
+                require_operations(tmp_path, "tests", *OPERATIONS)
+        assert refused.value.operation == operation
+        assert f"{tmp_path}: its file system has no {operation} (" in str(refused.value)
+    assert operation is MountOperation.UNLINK or list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.ESTALE, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("operation", MountOperation)
+def test_other_errors_name_the_folder_and_no_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: MountOperation, number: int
+) -> None:
+    lack(monkeypatch, operation, number)
+
+    with pytest.raises(OSError, match=os.strerror(number)) as refused:
+        require_operations(tmp_path, "tests", *OPERATIONS)
+    assert refused.value.errno == number
+    assert refused.value.filename == str(tmp_path)
+
+
+@pytest.mark.parametrize("operation", [MountOperation.APPEND, MountOperation.RENAME])
+def test_capture_is_refused_at_its_creation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: MountOperation
+) -> None:
+    lack(monkeypatch, operation, errno.EOPNOTSUPP)
+
+    with pytest.raises(UnsupportedMount, match="which captures need"):
+        Capture(tmp_path)
+
+
+def test_capture_on_a_mount_that_opens_no_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def open_files(path: Any, flags: int, *mode: int, **options: Any) -> int:
+        if Path(path).is_dir():
+            failing(errno.EISDIR)()
+        return real(path, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", open_files)
+    with Capture(tmp_path) as capture:
+        capture.append(response_row(0, metadata(1)))
+
+    assert sum(batch.num_rows for batch in read(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT, errno.EINTR])
+def test_capture_survives_an_error_at_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Later segments are still rolled, and the error is raised once."""
+    real_open, real_close = os.open, os.close
+    tails: set[int] = set()
+
+    def open_tail(path: Any, *options: Any, **more: Any) -> int:
+        descriptor = real_open(path, *options, **more)
+        if str(path).endswith(".arrows"):
+            tails.add(descriptor)
+        return descriptor
+
+    def close(descriptor: int) -> None:
+        real_close(descriptor)
+        if descriptor in tails:
+            tails.remove(descriptor)
+            failing(number)()
+
+    failures = []
+    capture = Capture(tmp_path, roll_bytes=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", open_tail)
+        patch.setattr(os, "close", close)
+        for second in range(3):
+            try:
+                capture.append(response_row(second, metadata(second)))
+            except CaptureSyncError as failure:
+                failures.append(failure)
+                capture.append(response_row(second, metadata(second)))
+        try:
+            capture.close()
+        except CaptureSyncError as failure:
+            failures.append(failure)
+
+    assert bool(failures) == (number != errno.EINTR)
+    assert not list(tmp_path.glob("_tail*"))
+    with Capture(tmp_path) as reopened:
+        assert reopened.next_row == 3
+
+
+def test_stale_handle_of_a_capture_is_an_error_of_each_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Capture(tmp_path) as capture:
+        capture.append(response_row(0, metadata(1)))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", failing(errno.ESTALE))
+            patch.setattr(os, "ftruncate", failing(errno.ESTALE))
+            for _ in range(3):
+                with pytest.raises(CaptureWriteError, match="Stale file handle"):
+                    capture.append(response_row(1, metadata(2)))
+        capture.append(response_row(1, metadata(2)))
+
+    assert sum(batch.num_rows for batch in read(tmp_path)) == 2
+
+
+def test_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name tells it from an output stream on a full disk."""
+    lock = FolderLock(tmp_path)
+    monkeypatch.setattr(os, "write", failing(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left") as full:
+        lock.save_number(1)
+    assert full.value.filename == str(tmp_path / "_lock")
+    lock.release()
+    with pytest.raises(OSError, match="No space left"):
+        FolderLock(tmp_path)
+    monkeypatch.undo()
+    FolderLock(tmp_path).release()
+
+    monkeypatch.setattr(os, "replace", failing(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left") as full:
+        replace_file(tmp_path / "file", "text")
+    assert full.value.filename == str(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["_lock"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])

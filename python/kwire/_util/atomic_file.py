@@ -74,8 +74,10 @@ def replace_file(
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
-            error.filename = os.fspath(path)  # the caller knows no temporary name
+        if isinstance(error, OSError):
+            # The caller knows no temporary name, and an error of a descriptor, such as that of a full disk, has none.
+            reason = error.strerror if error.filename2 is None else f"{error.strerror} (rename)"
+            raise type(error)(error.errno, reason, os.fspath(path)) from error
         raise
 
 

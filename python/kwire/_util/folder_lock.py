@@ -12,8 +12,7 @@ import os
 import struct
 import sys
 import time
-from contextlib import suppress
-from typing import IO
+from contextlib import contextmanager, suppress
 
 from kwire._util.child_process import is_running
 from kwire._util.file_sync import sync_file
@@ -21,6 +20,7 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
@@ -28,9 +28,14 @@ __all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
 LOCK_FILE = "_lock"
 """The name of the lock file."""
 
+FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+LINE_BYTES = 64
+"""Maximum number of bytes of the content that are read."""
 
 HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK})
-"""Errors of a lock that another process holds; any other one is a fault of the file system."""
+"""Errors of a lock that another process holds, by `fcntl` (POSIX) or Windows; any other one is a fault of the file
+system."""
 
 
 class FolderInUse(KwireError, RuntimeError):
@@ -84,34 +89,50 @@ class FolderLock:
     Raises:
         FolderInUse: another process owns the folder.
         NoFolderLocks: the file system has no locks.
+        OSError: the lock file cannot be read or written.
     """
 
     def __init__(self, folder: Path, *, timeout: float = 0.0) -> None:
-        opened = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
-        self._file: IO[str] = os.fdopen(opened, "r+", encoding="ascii", errors="replace")
+        self._path = folder / LOCK_FILE
+        self._descriptor = os.open(self._path, FLAGS, 0o644)
         self._process_id = os.getpid()
-        deadline = time.monotonic() + timeout
+        try:
+            self._acquire(folder, time.monotonic() + timeout)
+            _, self.saved_number = self._read()
+            self.save_number(self.saved_number)
+        except BaseException:
+            self.release()
+            raise
+
+    def _acquire(self, folder: Path, deadline: float) -> None:
         while True:
             try:
-                _lock(self._file)
-                break
+                _lock(self._descriptor)
             except OSError as error:
                 if error.errno not in HELD:
-                    self._file.close()
                     raise NoFolderLocks(folder, error) from error
                 owner, _ = self._read()
                 if time.monotonic() < deadline and owner is not None and not is_running(owner):
                     time.sleep(0.02)
                     continue
-                self._file.close()
                 raise FolderInUse(folder, owner) from error
-        _, self.saved_number = self._read()
-        self.save_number(self.saved_number)
+            return
 
     def _read(self) -> tuple[int | None, int]:
-        self._file.seek(0)
-        numbers = [int(word) for word in self._file.read().split() if word.isdecimal()]
+        with self._named_errors():
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            words = os.read(self._descriptor, LINE_BYTES).split()
+        numbers = [int(word) for word in words if word.isdigit()]
         return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Name the file in errors of its descriptor, such as that of a full disk."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = os.fspath(self._path)
+            raise
 
     def save_number(self, number: int) -> None:
         """Save a number for the next owner.
@@ -119,55 +140,60 @@ class FolderLock:
         Raises:
             OSError: the file cannot be written.
         """
-        self._file.seek(0)
-        self._file.write(f"{self._process_id:<10} {number:012}\n")  # a fixed length, so the file is never empty
-        self._file.flush()
-        sync_file(self._file.fileno())
+        line = f"{self._process_id:<10} {number:012}\n"  # a fixed length, so the file is never empty
+        with self._named_errors():
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            if os.write(self._descriptor, line.encode("ascii")) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            sync_file(self._descriptor)
 
     @property
     def descriptor(self) -> int:
         """The descriptor to pass to programs that share the lock."""
-        return self._file.fileno()
+        return self._descriptor
 
     def release(self) -> None:
         """Release the lock, even if a forked process has the file open. Releasing twice is allowed."""
-        if not self._file.closed:
-            if os.getpid() == self._process_id:  # not in a forked process
-                _unlock(self._file)
-            self._file.close()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        if os.getpid() == self._process_id:  # not in a forked process
+            with suppress(OSError):  # the lock of another process
+                _unlock(descriptor)
+        with suppress(OSError):  # the content was synced, and closing ends the lock whatever it answers
+            os.close(descriptor)
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[str]) -> None:
-        file.seek(1 << 20)  # after the content: Windows locks block readers
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    def _lock(file: int) -> None:
+        os.lseek(file, 1 << 20, os.SEEK_SET)  # after the content: Windows locks block readers
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
 
-    def _unlock(file: IO[str]) -> None:
-        file.seek(1 << 20)
-        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+    def _unlock(file: int) -> None:
+        os.lseek(file, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 
 else:
     import fcntl
 
-    def _lock(file: IO[str]) -> None:
+    def _lock(file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in HELD:
+            if error.errno == errno.EWOULDBLOCK:
                 raise
             _lock_description(file, fcntl.F_WRLCK)
 
-    def _lock_description(file: IO[str], kind: int) -> None:
+    def _lock_description(file: int, kind: int) -> None:
         """Lock like `flock`, by the call of POSIX, which some mounts have alone."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0))
 
-    def _unlock(file: IO[str]) -> None:
+    def _unlock(file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a forked process
         except OSError:
-            with suppress(OSError):
-                _lock_description(file, fcntl.F_UNLCK)
+            _lock_description(file, fcntl.F_UNLCK)

@@ -38,7 +38,9 @@ def prepare(file: Path) -> None:
     except OSError as error:
         error.filename = os.fspath(file)
         raise
-    probe.unlink()
+    finally:
+        with suppress(OSError):
+            probe.unlink()
 
 
 def write_atomically(file: Path, content: object) -> None:

@@ -80,7 +80,7 @@ class BackgroundFlusher:
             if tail is not None:
                 if tail.is_open:
                     self._sync(tail)
-                    tail.close()
+                    self._close(tail)
                     unrolled = self._roll([*unrolled, Segment(tail.path, tail.first_row)])
             elif stopping:
                 return
@@ -93,6 +93,12 @@ class BackgroundFlusher:
     def _sync(self, tail: TailWriter) -> None:
         try:
             tail.sync()
+        except OSError as error:
+            self._fail(CaptureSyncError(tail.path, str(error)), error)
+
+    def _close(self, tail: TailWriter) -> None:
+        try:
+            tail.close()
         except OSError as error:
             self._fail(CaptureSyncError(tail.path, str(error)), error)
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.file_sync import sync_file
+from kwire._util.mount import MountOperation, require_operations
 from kwire.capture.errors import NotACapture
 from kwire.storage.location import Location
 
@@ -135,12 +136,15 @@ def check_writable(folder: Path) -> None:
 
     Raises:
         NotACapture: the folder contains something else.
+        UnsupportedMount: a new capture cannot be in this folder.
+        OSError: the folder cannot be written.
     """
     if segments(folder):
         return
     for name in sorted(path.name for path in folder.iterdir()):
         if not name.startswith(("_", ".", "date=")):
             raise NotACapture(folder, f"the folder is neither empty nor a capture: it contains {name!r}")
+    require_operations(folder, "captures", MountOperation.APPEND, MountOperation.RENAME)
 
 
 def tails(folder: Path) -> list[Segment]:
@@ -193,10 +197,13 @@ def _format_time(time: datetime) -> str:
 
 
 def sync_directory(folder: Path) -> None:
-    """Sync created and renamed entries of a directory to disk, on platforms that support it."""
+    """Sync created and renamed entries of a directory to disk, on platforms and file systems that support it."""
     if sys.platform == "win32":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (IsADirectoryError, PermissionError):  # a mount on which directories are listed, but not opened
+        return
     try:
         sync_file(descriptor)
     finally:

@@ -8,6 +8,7 @@ its checksum matches, and Arrow validates its offsets and strings. Everything af
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -128,14 +129,20 @@ class TailWriter:
         sync_file(self._descriptor)
 
     def close(self) -> None:
-        """Close the file. Closing twice is allowed."""
+        """Close the file. Closing twice is allowed.
+
+        Raises:
+            OSError: the file system reports an error of an earlier write.
+        """
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            with suppress(InterruptedError):  # the system has closed it: closing again could close another file
+                os.close(descriptor)
 
     def discard(self) -> None:
         """Close and remove the file."""
-        self.close()
+        with suppress(OSError):  # of contents that nobody reads
+            self.close()
         self.path.unlink(missing_ok=True)
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from datetime import UTC, date
 from pathlib import Path
 from time import monotonic
@@ -182,7 +183,10 @@ class Capture:
         with self._append_lock:
             if self._closed:
                 raise ValueError(f"the capture {self.folder} is closed")
-            self._clean_up()
+            try:
+                self._clean_up()
+            except OSError as error:  # such as a handle that went stale
+                raise CaptureWriteError(self._open[-1].tail.path, len(rows), str(error)) from error
             if (failure := self._flusher.take_failure()) is not None:
                 raise failure
             if not rows:
@@ -194,7 +198,8 @@ class Capture:
                 self._savepoint = None  # from here on the rows are in the capture
             except OSError as error:
                 path = self._open[-1].tail.path if self._open else self.folder
-                self._clean_up()
+                with suppress(OSError):  # the next append undoes the rest, or says why it cannot
+                    self._clean_up()
                 raise CaptureWriteError(path, len(rows), str(error)) from error
             except BaseException:  # including exceptions raised by signal handlers
                 self._clean_up()
@@ -274,7 +279,8 @@ class Capture:
         with self._append_lock:
             if self._closed:
                 return
-            self._clean_up()
+            with suppress(OSError):  # readers ignore a part of a batch that cannot be cut off
+                self._clean_up()
             self._closed = True
             for open_segment in self._open:
                 self._flusher.finish(open_segment.tail)

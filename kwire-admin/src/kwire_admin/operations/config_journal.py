@@ -91,9 +91,8 @@ def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChang
         path.parent.mkdir(parents=True, exist_ok=True)
         _append(path, {"id": id, "at": at, "author": _author(), "changes": [change._asdict() for change in changes]})
     except OSError as error:
-        run.warn(f"the journal {path} cannot be written, so the changes are not in it: {error.strerror}")
-        yield outcome
-        return
+        # The line may be there: an error of a sync or of a close comes after it.
+        run.warn(f"the journal {path} cannot be written, so it might lack the changes: {error.strerror}")
     yield outcome
     try:
         _append(path, {"id": id, "refused": outcome.refused})

@@ -4,7 +4,7 @@
 |-----------|------------------------------------------------------|-------------------------------------|
 | starting  | `start`                                              | sets the watches, then reads all    |
 | following | all is read                                          | reads what changed after each event |
-| retrying  | the session must not read a znode (`has_unreadable`) | reads again after `RETRY_SECONDS`   |
+| retrying  | a read has failed, or a znode must not be read       | reads again after `RETRY_SECONDS`   |
 | ended     | the session has ended, or `stop`                     | nothing                             |
 
 Invariants: watches are set before the znodes are read, so no change is missed. A lost connection repeats the read. No
@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire_cluster.node.logs import logger
-from kwire_cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed
+from kwire_cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed, StoreError
 from kwire_cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ class ZnodeWatcher:
                     await self._read_changed()
                 # The session reconnects by itself; what was missed is read then.
                 except ConnectionLost:
+                    self._changed.set()
+                except (SessionExpired, StoreClosed):
+                    raise
+                except StoreError as error:  # such as a response that cannot be read
+                    log.error("znodes cannot be read, which is tried again", znodes=self._name, reason=str(error))
+                    await asyncio.sleep(RETRY_SECONDS)
                     self._changed.set()
         except (SessionExpired, StoreClosed) as error:
             log.debug("znodes are no longer followed", znodes=self._name, reason=str(error))

@@ -12,6 +12,7 @@ There is one class for each error that callers can handle differently, and every
         ├── ServerError          any other error of the server
         ├── ConnectionLost       the outcome of the operation is unknown
         ├── SessionExpired       the session has ended, with its ephemeral znodes and watches
+        ├── InvalidResponse      the response cannot be read, the outcome is unknown
         ├── ZooKeeperAuthenticationFailed the server rejected the credentials
         ├── StoreClosed          the caller closed the store
         └── Unreachable          no server accepted the connection
@@ -33,6 +34,7 @@ __all__ = [
     "ConnectionLost",
     "ForbiddenPath",
     "InvalidConnectString",
+    "InvalidResponse",
     "NoChildrenForEphemerals",
     "NoNode",
     "NodeExists",
@@ -169,6 +171,25 @@ class ServerError(StoreError):
 
     def __str__(self) -> str:
         return f"{self.path}: ZooKeeper error {self.name} ({self.code})"
+
+
+class InvalidResponse(StoreError):
+    """The response of the server cannot be read, so a write may have been applied or not. The connection was replaced.
+
+    Attributes:
+        problem: the fault of the response.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        KwireError.__init__(self, path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the response of ZooKeeper cannot be read, and the outcome is unknown ({self.problem}): check"
+            " that the address is that of ZooKeeper, and the limits of a proxy"
+        )
 
 
 class ConnectionLost(StoreError):

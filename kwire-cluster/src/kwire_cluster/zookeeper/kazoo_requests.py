@@ -33,6 +33,7 @@ from kazoo.security import ACL, Id
 from kwire_cluster.zookeeper.errors import (
     BadVersion,
     ConnectionLost,
+    InvalidResponse,
     NoChildrenForEphemerals,
     NodeExists,
     NoNode,
@@ -90,14 +91,14 @@ _ERRORS: dict[type[BaseException], type[StoreError]] = {
 }
 
 
-def store_error(error: BaseException, path: str) -> BaseException:
+def store_error(error: BaseException, path: str) -> StoreError:
     """Return the error of the store for an exception of kazoo."""
     error_class = _ERRORS.get(type(error))
     if error_class is not None:
         return error_class(path)
     if isinstance(error, ZookeeperError):
         return ServerError(path, error.code, type(error).__name__)
-    return error
+    return error if isinstance(error, StoreError) else InvalidResponse(path, str(error))
 
 
 def stat_of(stat: Any) -> Stat:
@@ -161,6 +162,8 @@ class SingleRequest:
             complete(self._future, self._translate(response.value), None)
         except StoreError as error:
             complete(self._future, None, error)
+        except Exception as error:  # noqa: BLE001  # of a response that the server has malformed
+            complete(self._future, None, InvalidResponse(self._path, str(error)))
 
 
 class GetManyRequest:

@@ -26,6 +26,7 @@ from kwire_cluster.zookeeper.errors import (
     TransactionFailed,
     ZooKeeperAuthenticationFailed,
 )
+from kwire_cluster.zookeeper.kazoo_connection import ReplacedConnection, UnreadableResponse
 from kwire_cluster.zookeeper.kazoo_handler import CallbackQueue, EventLoopHandler
 from kwire_cluster.zookeeper.kazoo_requests import (
     GetManyRequest,
@@ -71,6 +72,10 @@ class KazooStore:
         self._callbacks = CallbackQueue(self._loop)
         self._acl = acl
         self._client = KazooClient(handler=EventLoopHandler(self._callbacks), **options)
+        replaced = self._client._connection  # noqa: SLF001  # kazoo has no setting for it
+        self._client._connection = ReplacedConnection(  # noqa: SLF001
+            self._client, replaced.retry_sleeper, replaced.logger, replaced.sasl_options
+        )
         self._client.add_listener(self._state_changed)
         self._session_id = 0
         self._state = SessionState.SUSPENDED
@@ -126,7 +131,7 @@ class KazooStore:
 
     def children(self, path: str, watch: Watch | None = None) -> asyncio.Future[list[str]]:
         check_path(path)
-        return self._request(path, lambda client: client.get_children_async(path, _kazoo_watch(watch, path)), sorted)
+        return self._request(path, lambda client: client.get_children_async(path, _kazoo_watch(watch, path)), _names)
 
     def create(
         self,
@@ -242,7 +247,7 @@ class KazooStore:
         with self._lock:
             self._in_flight -= 1
             connection_lost = isinstance(response.exception, (ConnectionLoss, SessionExpiredError, AuthFailedError))
-            if connection_lost:
+            if connection_lost or isinstance(response.exception, UnreadableResponse):
                 self._connected = False  # kazoo notifies its listeners only after it has failed all requests
             callback(response, self._final if connection_lost else None)
             self._pump()
@@ -314,6 +319,17 @@ def _kazoo_watch(watch: Watch | None, path: str) -> KazooWatch | None:
 def _znode(result: tuple[bytes | None, Any]) -> Znode:
     data, stat = result
     return Znode(data or b"", stat_of(stat))
+
+
+def _names(names: list[str | None]) -> list[str]:
+    """Return the names of children, sorted.
+
+    Raises:
+        ValueError: one of them is not a name.
+    """
+    if not all(names) or "/" in "".join(filter(None, names)):
+        raise ValueError("it has a child without a valid name")
+    return sorted(filter(None, names))
 
 
 def _nothing(_result: object) -> None:

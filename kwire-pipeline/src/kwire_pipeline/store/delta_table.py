@@ -22,10 +22,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
+from kwire._util.mount import MountOperation, require_operations
 from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
-from kwire.storage.preconditions import require_links
 from kwire_pipeline.store.errors import UnreadableLog, UnusableTable, UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
@@ -85,7 +85,8 @@ def create(uri: str, layout: Layout) -> None:
     if table is None and uri.startswith("/"):
         parent = Path(uri).parent
         parent.mkdir(parents=True, exist_ok=True)
-        require_links(parent)
+        # delta-rs commits by a link, which fails if the version exists, and renames checkpoints.
+        require_operations(parent, "Delta tables", MountOperation.LINK, MountOperation.RENAME)
     while table is None:
         with suppress(CommitFailedError):  # by another process, or by a request whose answer was lost
             DeltaTable.create(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.storage.preconditions import UnsupportedMount
+from kwire._util.mount import UnsupportedMount
 from kwire_pipeline.store.commits import PipelineStore
 
 if TYPE_CHECKING:

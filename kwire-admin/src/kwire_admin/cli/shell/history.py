@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
@@ -55,6 +56,7 @@ class StatementHistory(FileHistory):
         super().__init__(path)
 
     def store_string(self, string: str) -> None:
-        """Store a text, unless it contains a secret."""
+        """Store a text, unless it contains a secret. On a full disk, it stays in this session only."""
         if not contains_secret(string):
-            super().store_string(string)
+            with suppress(OSError):
+                super().store_string(string)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kwire._util.file_names import file_name_of
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock
+from kwire._util.mount import MountOperation, require_operations
 from kwire._util.readable import printable
 from kwire.storage.staging import state_folder
 from kwire_admin.reassignment.errors import InvalidJournal, ReassignError
@@ -111,8 +112,11 @@ class RunFolder:
         Raises:
             FolderInUse: another process executes a run.
             ReassignError: an earlier run is not complete.
+            UnsupportedMount: the file system lacks an operation.
+            OSError: the folder cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        require_operations(folder, "journals of reassignments", MountOperation.APPEND)
         lock = FolderLock(folder)
         try:
             earlier = newest_run(folder)
