@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -87,9 +88,10 @@ def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
     return done.out.encode()
 
 
-def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
-    """Run the command on a terminal; `out` is everything printed to it."""
+def kwire_on_terminal(*arguments: str | Path, size: tuple[int, int] = (0, 0), **changes: str) -> Run:
+    """Run the command on a terminal with a size in lines and columns; `out` is everything printed to it."""
     controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, size)
     process = subprocess.Popen(
         [*COMMAND, *map(str, arguments)], stdin=terminal, stdout=terminal, stderr=terminal, env=environment(**changes)
     )

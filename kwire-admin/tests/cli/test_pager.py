@@ -55,3 +55,11 @@ def test_pipes_and_terminals_without_a_size_have_no_pager() -> None:
         command = ("-b", cluster.bootstrap, "topics", "list")
         assert kwire(*command, PAGER="false").out.count("topic-") == 200
         assert kwire_on_terminal(*command, PAGER="false").out.count("topic-") == 200
+
+
+def test_no_pager_starts_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that runs the command on a terminal cannot end a pager."""
+    monkeypatch.delenv("PAGER", raising=False)
+    with FakeCluster(1, topics=NAMES) as cluster:
+        shown = kwire_on_terminal("-b", cluster.bootstrap, "topics", "list", size=(24, 40))
+    assert (shown.code, shown.out.count("topic-")) == (0, 200)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PagedOutput", "no_pager", "paged_stdout"]
 
 PAGER = "PAGER"
-"""The environment variable with the pager. An empty value means none, as in git."""
+"""The environment variable with the pager. An empty value means none, as in git; no value means less in the shell."""
 LESS_OPTIONS = "-FRSX"
 """Options of less without LESS: no pager for what fits, colors, long lines cut at the edge instead of wrapped, and
 what was read stays on the screen. git has the same ones except -S."""
@@ -28,8 +28,13 @@ def no_pager() -> None:
 
 @contextmanager
 def paged_stdout() -> Iterator[None]:
-    """Pass stdout to a pager if it is a terminal, and its lines do not fit."""
-    if isinstance(sys.stdout, PagedOutput) or not _is_terminal(sys.stdout):  # a statement of the shell, or a pipe
+    """Pass stdout to the pager of the environment if it is a terminal, and its lines do not fit.
+
+    Without the variable there is none: programs run commands on terminals where nobody can end a pager, such as jobs of
+    CI and `docker run -t`.
+    """
+    # A statement of the shell has a pager already, and a pipe needs none.
+    if isinstance(sys.stdout, PagedOutput) or not os.environ.get(PAGER) or not _is_terminal(sys.stdout):
         yield
         return
     output = PagedOutput(sys.stdout)
