@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kwire_admin.http.cluster_access import ClusterAccess, ServedCluster
-from kwire_admin.http.workers import MAX_RUNNING, PrincipalBusy, PrincipalWorkers
+from kwire_admin.http.workers import MAX_RUNNING, SWITCH_INTERVAL_S, PrincipalBusy, PrincipalWorkers
 
 if TYPE_CHECKING:
     pass
@@ -38,6 +39,23 @@ async def test_work_of_principals_runs_in_threads_of_their_own() -> None:
         assert await workers.run("User:b", thread) == other
     finally:
         goes_on.set()
+        await workers.close()
+
+
+async def test_event_loop_gets_the_processor_often_beside_threads_that_compute() -> None:
+    before = sys.getswitchinterval()
+    workers = PrincipalWorkers(ServedCluster("127.0.0.1:1"))
+
+    async def interval(_: ClusterAccess) -> float:
+        return sys.getswitchinterval()
+
+    try:
+        sys.setswitchinterval(0.005)
+        assert await workers.run("User:a", interval) == pytest.approx(SWITCH_INTERVAL_S)
+        sys.setswitchinterval(SWITCH_INTERVAL_S / 10)
+        assert await workers.run("User:b", interval) < SWITCH_INTERVAL_S, "a shorter one stays"
+    finally:
+        sys.setswitchinterval(before)
         await workers.close()
 
 

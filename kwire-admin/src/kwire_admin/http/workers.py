@@ -12,6 +12,7 @@ thread, so a principal takes at most one processor, and at most MAX_RUNNING requ
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -29,6 +30,10 @@ __all__ = ["PrincipalBusy", "PrincipalWorkers"]
 
 MAX_RUNNING = 32
 """Maximum number of requests of a principal at a time. Chosen: a browser opens 6 connections to a server."""
+SWITCH_INTERVAL_S = 0.0005
+"""Time in seconds after which a thread that computes lets another one run; Python's default is 0.005. The event loop
+waits for that at each of its system calls, behind each principal that computes. Measured with 8 principals that compare
+documents on two busy cores: `/healthz` answers within 0.4 s instead of 1.7 s, and the documents take no longer."""
 CLOSE_TIMEOUT_S = 2.0
 """Seconds to close the client of a principal, whose thread may be busy."""
 
@@ -81,6 +86,7 @@ class PrincipalWorkers:
             raise PrincipalBusy(f"{MAX_RUNNING} requests of {principal} run already")
         worker = self._workers.get(principal)
         if worker is None:
+            sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
             worker = self._workers[principal] = _Worker(self._cluster)
         self._running[principal] += 1
         try:
