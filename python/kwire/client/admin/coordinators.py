@@ -89,6 +89,33 @@ async def at_coordinators(
     return {key: _result(key, outcomes) for key in requested}
 
 
+async def of_coordinators(
+    router: ClusterRouter, listed: Mapping[str, Mapping[int, T]], key_type: KeyType = KeyType.GROUP
+) -> dict[str, T]:
+    """Return for each key what its coordinator lists, and look up the coordinators of keys that several brokers list.
+
+    While a partition of the internal topic moves, its old and its new leader list the same keys.
+
+    Args:
+        listed: what brokers list for a key, by the ids of the brokers.
+    """
+    cache = router.metadata
+    for key, by_broker in listed.items():
+        if len(by_broker) == 1:
+            cache.add_coordinator(key_type, key, *by_broker)
+        else:
+            cache.forget_coordinator(key_type, key)
+    several = [key for key, by_broker in listed.items() if len(by_broker) > 1]
+    found = await _find_all(router, several, key_type) if several else {}
+    chosen: dict[str, T] = {}
+    for key, by_broker in listed.items():
+        coordinator = found.get(key)
+        if not isinstance(coordinator, int) or coordinator not in by_broker:
+            coordinator = min(by_broker)
+        chosen[key] = by_broker[coordinator]
+    return chosen
+
+
 async def at_coordinator(router: ClusterRouter, key: str, request: Request[R], *, repeatable: bool = False) -> R:
     """Send a command for a group to its coordinator, and return the response.
 

@@ -28,7 +28,7 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import ANY
-from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
+from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators, of_coordinators
 from kwire.client.admin.errors import AdminError, OutcomeUnknown
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.group_checks import check_offsets, check_subscription, error_if_active
@@ -71,7 +71,8 @@ async def list_groups(
 ) -> list[GroupListing]:
     """Return all groups, sorted by id.
 
-    The groups of a partition of `__consumer_offsets` without a leader are missing: no broker knows them.
+    A group that several brokers list, while its coordinator moves, is as its coordinator lists it. The groups of a
+    partition of `__consumer_offsets` without a leader are missing: no broker knows them.
 
     Args:
         types: only groups of these types.
@@ -87,21 +88,21 @@ async def list_groups(
     from kwire.messages.kafka.list_groups import ListGroupsRequest
 
     wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
-    groups: list[GroupListing] = []
+    listed: dict[str, dict[int, GroupListing]] = defaultdict(dict)
     answers = await at_every_broker(admin.router, ListGroupsRequest(), unanswered=unanswered)
     for broker, answer in answers.items():
         for group in answer.accepted(f"broker {broker}").groups:
-            admin.router.metadata.add_coordinator(KeyType.GROUP, group.group_id, broker)
             kind = GroupType.of(group.group_type)
-            groups.append(GroupListing(group.group_id, kind, group.group_state or None, group.protocol_type, broker))
+            listing = GroupListing(group.group_id, kind, group.group_state or None, group.protocol_type, broker)
+            listed[group.group_id][broker] = listing
     return sorted(
         (
             group
-            for group in groups
+            for group in (await of_coordinators(admin.router, listed)).values()
             if (not wanted_types or group.type in wanted_types)
             and (not wanted_states or (group.state or "").lower() in wanted_states)
         ),
-        key=lambda group: (group.group_id, group.coordinator),
+        key=lambda group: group.group_id,
     )
 
 

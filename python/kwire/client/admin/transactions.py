@@ -15,11 +15,13 @@ Examples:
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
-from kwire.client.admin.coordinators import KeyType, at_coordinators
+from kwire.client.admin.coordinators import KeyType, at_coordinators, of_coordinators
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 from kwire.client.admin.values import Outcomes
@@ -123,18 +125,12 @@ async def list_transactions(
         duration_filter=-1 if running_longer_ms is None else running_longer_ms,
         transactional_id_pattern=id_pattern,
     )
-    listings: list[TransactionListing] = []
+    listed: dict[str, dict[int, TransactionListing]] = defaultdict(dict)
     for broker, answer in (await at_every_broker(admin.router, request, unanswered=unanswered)).items():
-        listings += (
-            TransactionListing(
-                transaction_state.transactional_id,
-                transaction_state.producer_id,
-                transaction_state.transaction_state,
-                broker,
-            )
-            for transaction_state in answer.accepted(f"broker {broker}").transaction_states
-        )
-    return sorted(listings)
+        for state in answer.accepted(f"broker {broker}").transaction_states:
+            listing = TransactionListing(state.transactional_id, state.producer_id, state.transaction_state, broker)
+            listed[state.transactional_id][broker] = listing
+    return sorted((await of_coordinators(admin.router, listed, KeyType.TRANSACTION)).values())
 
 
 async def describe_transactions(
