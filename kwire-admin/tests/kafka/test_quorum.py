@@ -8,11 +8,13 @@ import pytest
 
 from kwire.client.admin import AdminClient, AdminError
 from kwire.testing.kafka import Kafka44
+from kwire_admin.compat import run_script
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kwire.testing.kafka import Kafka39
 
@@ -57,6 +59,37 @@ def test_voter_is_added_and_removed(dynamic: Kafka44, operator: Operator) -> Non
     assert (unconfirmed.code, "Remove node 2 from the voters? Confirm with --yes" in unconfirmed.err) == (2, True)
     assert operator.json("quorum", "remove-voter", "2", "--yes")[0]["status"] == "removed"
     eventually_sync(lambda: roles(operator) == {1: "leader", 2: "observer"}, "node 2 is an observer again")
+
+
+def test_script_adds_and_removes_a_voter_and_its_dry_run_checks_both(
+    dynamic: Kafka44, operator: Operator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directories = {row["node"]: row["directory"] for row in operator.json("quorum", "describe")}
+    (tmp_path / "meta.properties").write_text(f"directory.id={directories[2]}\n", encoding="utf-8")
+    controller = tmp_path / "controller.properties"
+    controller.write_text(
+        f"node.id=2\nprocess.roles=controller\nlog.dirs={tmp_path}\ncontroller.listener.names=CONTROLLER\n"
+        f"listeners=CONTROLLER://{dynamic.controller_endpoint(2)}\n",
+        encoding="utf-8",
+    )
+    add = ("add-controller", "--command-config", str(controller))
+    remove = ("remove-controller", "--controller-id", "2", "--controller-directory-id", directories[2])
+
+    def run(*words: str) -> tuple[int, str]:
+        code = run_script("kafka-metadata-quorum", ["--bootstrap-server", dynamic.bootstrap, *words])
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    assert (run(*remove, "--dry-run")[0], run(*remove)[0]) == (1, 1), "node 2 is an observer"
+    assert (run(*add, "--dry-run")[0], roles(operator)[2]) == (0, "observer")
+    assert (run(*add)[0], roles(operator)[2]) == (0, "voter")
+    for dry_run in (["--dry-run"], []):
+        assert "already" in run(*add, *dry_run)[1]
+        code, text = run(*remove[:-1], "AAAAAAAAAAAAAAAAAAAACQ", *dry_run)
+        assert (code, "DRY RUN" in text) == (1, False), "another directory id"
+    assert (run(*remove, "--dry-run")[0], roles(operator)[2]) == (0, "voter")
+    assert run(*remove)[0] == 0
+    eventually_sync(lambda: roles(operator)[2] == "observer", "node 2 is an observer again")
 
 
 def test_unknown_voter_and_invalid_listener_are_explained(operator: Operator) -> None:

@@ -222,6 +222,21 @@ async def test_plan_that_does_not_fit_the_cluster_is_refused(three_brokers: Kafk
     assert operator.audit() == ""
 
 
+async def test_throttle_that_brokers_refuse_starts_nothing(three_brokers: KafkaCluster, operator: Reassigner) -> None:
+    [now, *_] = await replicas_of(three_brokers, "orders")
+    file, journals = operator.folder / "plan.json", operator.folder / "journals"
+    other = [broker_id for broker_id in (1, 2, 3) if broker_id != now[0]]
+    entry = {"topic": "orders", "partition": 0, "replicas": other}
+    file.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+    for confirmation in ("--dry-run", "--yes"):
+        run = operator.run(
+            *("reassign", "execute", file, "--force", "--journal", journals, "--throttle", "99999999T", confirmation)
+        )
+        assert (run.code, "Not a number of type LONG" in run.err, run.out) == (1, True, ""), run
+    assert not journals.exists() or not [*journals.rglob("plan.json")]
+    assert (await replicas_of(three_brokers, "orders"))[0] == now
+
+
 async def test_topic_that_is_deleted_meanwhile_is_skipped(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     operator.json("topics", "create", "short-lived", "-p", "1", "-r", "1")
     plan = operator.plan(

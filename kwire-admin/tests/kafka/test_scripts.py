@@ -46,6 +46,15 @@ OTHER_ERRORS = {
     "kafka-acls --list",
 }
 """Cases in which an error of the cluster has another sentence."""
+CHECKED = {
+    # Kafka's script checks nothing in a dry run. The voters of these clusters cannot change.
+    "kafka-metadata-quorum --command-config {files}/controller.properties add-controller --dry-run",
+    (
+        "kafka-metadata-quorum remove-controller --controller-id 9 "
+        "--controller-directory-id AAAAAAAAAAAAAAAAAAAACQ --dry-run"
+    ),
+}
+"""Dry runs that fail, as the real run would."""
 
 
 @pytest.fixture(scope="module", params=["3.9.1", "4.4.0"])
@@ -86,6 +95,9 @@ def test_outputs_are_those_of_kafkas_scripts(
 
 
 def is_same(case: str, expected: Outcome, found: Outcome) -> bool:
+    if case in CHECKED:
+        reasons = ("its voters cannot change", "no common version of")
+        return found.code == 1 and any(reason in found.sentence for reason in reasons)
     if found.code != expected.code:
         return False
     if found.code and case in OTHER_ERRORS:

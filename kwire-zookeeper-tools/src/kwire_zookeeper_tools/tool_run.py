@@ -226,13 +226,23 @@ class DryRunClient:
     def __init__(self, admin: AdminClient) -> None:
         self._admin = admin
 
+    @property
+    def timeout(self) -> float:
+        """Timeout in seconds of a request, as in `AdminClient`."""
+        return self._admin.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._admin.timeout = seconds
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("wait_"):
             return _no_wait
         operation = getattr(self._admin, name)
         if name.startswith(READING) or name in ATTRIBUTES:
             return operation
-        if "validate_only" not in signature(operation).parameters:
+        # The router is refused as well: it sends any request.
+        if not callable(operation) or "validate_only" not in signature(operation).parameters:
             raise NotSupported("a dry run", f"{name} cannot be checked without being done")
         # Also for a tool with a dry run of its own, which passes the argument.
         return lambda *arguments, **options: operation(*arguments, **{**options, "validate_only": True})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kwire_admin.compat.options import ScriptUsageError
+from kwire_admin.compat.options import ScriptUsageError, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["choose_command", "need_arguments", "read_number"]
 
 T = TypeVar("T")
-TYPES = {"Integer": 32, "Long": 64, "Short": 16}
-"""Bits of Java's types of numbers."""
 
 
 def choose_command(script: str, values: OptionValues, commands: Mapping[str, T]) -> T:
@@ -53,11 +51,8 @@ def read_number(script: str, values: OptionValues, name: str, type: str = "Integ
     text = values.get(name.partition("/")[0].removeprefix("--"))
     if text is None:
         return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = None
-    if number is None or not -(1 << TYPES[type] - 1) <= number < 1 << TYPES[type] - 1:
+    number = parse_number(text, type)
+    if number is None:
         raise ScriptUsageError(
             f"{script}: error: argument {name}: could not convert '{text}' to {type} (For input string: \"{text}\")"
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.properties import parse_properties
 from kwire._util.text_files import EncodingError, read_properties
+from kwire.client.security.known_keys import is_known
 from kwire.protocol.endpoint import Endpoint
 from kwire.uuids import uuid_from_text
 from kwire_admin.compat.script import ScriptFailed
@@ -27,11 +28,13 @@ class NewVoter(NamedTuple):
         id: its node id.
         directory_id: the id of its metadata directory.
         listeners: its addresses by name of the listener.
+        client_properties: the keys of clients in the file, with which Kafka's script connects.
     """
 
     id: int
     directory_id: UUID
     listeners: Mapping[str, Endpoint]
+    client_properties: Mapping[str, str]
 
 
 def read_controller(path: Path) -> NewVoter:
@@ -48,7 +51,8 @@ def read_controller(path: Path) -> NewVoter:
         raise ScriptFailed(f"node.id was negative in configuration file. {NO_CONTROLLER}")
     if "controller" not in properties.get("process.roles", ""):
         raise ScriptFailed(f"process.roles did not contain 'controller' in configuration file. {NO_CONTROLLER}")
-    return NewVoter(int(id), _directory_id(properties), _listeners(properties))
+    of_clients = {key: value for key, value in properties.items() if is_known(key)}
+    return NewVoter(int(id), _directory_id(properties), _listeners(properties), of_clients)
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -6,14 +6,17 @@ one dash is as good as two.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["OptionValues", "ScriptOption", "ScriptUsageError", "UnknownOption", "format_help", "parse"]
+__all__ = ["OptionValues", "ScriptOption", "ScriptUsageError", "UnknownOption", "format_help", "parse", "parse_number"]
 
+BITS = {"Short": 16, "Integer": 32, "Long": 64}
+"""Bits of Java's types of numbers."""
 LEFT, RIGHT = 39, 39
 """Widths of the columns of a help."""
 
@@ -67,6 +70,7 @@ class OptionValues:
 
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {}
+        self._kinds: dict[str, str] = {}
         self._in_order: list[tuple[str, str | None]] = []
         self.words: list[str] = []
 
@@ -80,6 +84,7 @@ class OptionValues:
     def add_option(self, option: ScriptOption, value: str | None) -> None:
         """Add an option, and the option for which its name stands."""
         self._in_order.append((option.name, value))
+        self._kinds[option.name] = option.kind
         for name in filter(None, (option.name, option.same_as)):
             self.add(name, value)
 
@@ -125,15 +130,29 @@ class OptionValues:
         """Return the value of an option as an integer.
 
         Raises:
-            ScriptUsageError: it is not an integer.
+            ScriptUsageError: it is not an integer, or too large for its type in Java.
         """
         text = self.get(name)
         if text is None:
             return None
-        try:
-            return int(text)
-        except ValueError:
-            raise ScriptUsageError(f"Cannot parse argument '{text}' of option {name}") from None
+        number = parse_number(text, self._kinds.get(name, ""))
+        if number is None:
+            raise ScriptUsageError(f"Cannot parse argument '{text}' of option {name}")
+        return number
+
+
+def parse_number(text: str, kind: str) -> int | None:
+    """Return the number for a text; None if it is not a number, or too large.
+
+    Args:
+        text: the text.
+        kind: one of BITS; any other kind stands for `Long`.
+    """
+    # `int` takes spaces and underscores as well.
+    if not re.fullmatch(r"[+-]?[0-9]{1,100}", text):
+        return None
+    number, limit = int(text), 1 << BITS.get(kind, BITS["Long"]) - 1
+    return number if -limit <= number < limit else None
 
 
 def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> OptionValues:

@@ -148,11 +148,12 @@ class ScriptRun:
         else:
             print(shown(line, sys.stderr), file=sys.stderr)
 
-    async def admin(self, timeout_ms: int | None = None) -> AdminClient:
+    async def admin(self, timeout_ms: int | None = None, properties: Mapping[str, str] | None = None) -> AdminClient:
         """Return a client of the cluster that `--bootstrap-server` names.
 
         Args:
             timeout_ms: timeout of its requests in milliseconds; None for the default.
+            properties: client properties in place of those in the file of `--command-config`; None for that file.
 
         Raises:
             ConnectionFault: no broker responds.
@@ -170,14 +171,15 @@ class ScriptRun:
             if file is not None:
                 from kwire.client.security.client_properties import ClientProperties
 
-                config = ClientProperties.load(file).connection
+                read = ClientProperties.load(file) if properties is None else ClientProperties.parse(properties)
+                config = read.connection
             try:
                 self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
             except ValueError as error:
                 raise ScriptUsageError(str(error)) from None
             self.opened.push_async_callback(self._admin.close)
         if timeout_ms is not None:
-            self._admin.router.timeout = timeout_ms / 1000
+            self._admin.timeout = timeout_ms / 1000
         return self._admin
 
     async def close(self) -> None:

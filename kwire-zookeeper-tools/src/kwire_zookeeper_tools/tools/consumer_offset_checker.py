@@ -52,7 +52,7 @@ async def consumer_offset_checker(
     partitions = [TopicPartition(offset.topic, offset.partition) for offset in offsets]
     admin = await run.admin()
     if socket_timeout_ms is not None:
-        admin.router.timeout = socket_timeout_ms / 1000
+        admin.timeout = socket_timeout_ms / 1000
     ends = await _log_ends(admin, partitions, retry_backoff_ms)
     znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))

@@ -19,6 +19,7 @@ from __future__ import annotations
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.change_checks import check_change, check_outcomes
+from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from kwire.client.admin.acl_values import AclBinding, AclBindingFilter
     from kwire.client.admin.backend import AclDeletions, AdminSession
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.errors import AdminError
     from kwire.client.admin.values import Outcomes
+
+OF_EACH_ITEM = (ErrorCode.SECURITY_DISABLED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+"""Codes with which a change refuses each item, and a description the whole request."""
 
 
 async def describe_acls(admin: AdminSession, filter: AclBindingFilter | None = None) -> list[AclBinding]:
@@ -73,7 +76,16 @@ async def _check_creations(admin: AdminSession, acls: Sequence[AclBinding]) -> O
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.create_acls import CreateAclsRequest
 
-    existing = frozenset(await describe_acls(admin))
+    if admin.dialect == "kafka":  # first, as the change itself fails with this error
+        await admin.router.check_command(CreateAclsRequest)
+    try:
+        existing = frozenset(await describe_acls(admin))
+    except AdminError as error:
+        if error.code not in OF_EACH_ITEM:
+            raise
+        return Outcomes(
+            {str(acl): AdminError.of_kafka(error.code, str(acl), error.text, needs=error.needs) for acl in acls}
+        )
     unchanged = [str(acl) for acl in acls if acl in existing]
     outcomes = Outcomes({str(acl): _problem(acl) for acl in acls}, unchanged=unchanged)
     return await check_outcomes(admin, CreateAclsRequest, outcomes)
@@ -82,7 +94,6 @@ async def _check_creations(admin: AdminSession, acls: Sequence[AclBinding]) -> O
 def _problem(acl: AclBinding) -> AdminError | None:
     """Return why brokers refuse an ACL, by the rules of AclApis and AclControlManager in Kafka."""
     from kwire.client.admin.acl_values import CLUSTER_NAME, ResourceType
-    from kwire.client.admin.errors import AdminError
 
     unusable = [
         f"{value} is for filters only"
@@ -119,15 +130,21 @@ async def delete_acls(
         AdminError: only with `validate_only`, the ACLs cannot be described.
         OutcomeUnknown: the response was lost.
     """
-    from kwire.client.admin.errors import AdminError
     from kwire.messages.kafka.delete_acls import DeleteAclsRequest
 
-    results = await admin.backend.acls.delete(tuple(dict.fromkeys(filters)), validate_only=validate_only)
-    if validate_only and results:
-        try:
+    if validate_only and admin.dialect == "kafka":  # see `_check_creations`
+        await admin.router.check_command(DeleteAclsRequest)
+    filters = tuple(dict.fromkeys(filters))
+    try:
+        results = await admin.backend.acls.delete(filters, validate_only=validate_only)
+        if validate_only and results:
             await check_change(admin, DeleteAclsRequest)
-        except AdminError as error:
-            return {filter: AdminError.of_kafka(error.code, str(filter), needs=error.needs) for filter in results}
+    except AdminError as error:
+        if not validate_only or error.code not in OF_EACH_ITEM:
+            raise
+        return {
+            filter: AdminError.of_kafka(error.code, str(filter), error.text, needs=error.needs) for filter in filters
+        }
     return results
 
 

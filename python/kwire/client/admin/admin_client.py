@@ -146,6 +146,15 @@ class AdminClient(AdminSession):
         """The requests that change something and were sent so far, for a caller that is interrupted."""
         return self.router.commands
 
+    @property
+    def timeout(self) -> float:
+        """Timeout in seconds of a request with all its attempts. It can be changed for later requests."""
+        return self.router.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self.router.timeout = seconds
+
     async def close(self) -> None:
         """Close all connections."""
         await self.router.close()

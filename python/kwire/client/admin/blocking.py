@@ -34,6 +34,15 @@ class BlockingSession(BlockingClient[AdminClient]):
         return self.client.dialect
 
     @property
+    def timeout(self) -> float:
+        """See `AdminClient.timeout`."""
+        return self.client.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self.client.timeout = seconds
+
+    @property
     def commands(self) -> Sequence[SentCommand]:
         """See `AdminClient.commands`."""
         return self.client.commands

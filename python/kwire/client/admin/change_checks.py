@@ -55,8 +55,8 @@ async def check_outcomes(
 ) -> Outcomes:
     """Return what a request would answer, from what the client has checked: see `check_change`.
 
-    Items that are as requested need no request, so no permission either. For all others, brokers check the permission
-    first.
+    Items that are as requested need no request of their own, so no permission either. For all others, and for a
+    request that is refused as a whole, brokers check the permission first.
 
     Args:
         admin: the cluster.
@@ -69,7 +69,7 @@ async def check_outcomes(
         NoCommonVersion: see `check_change`.
     """
     requested = [item for item in outcomes if item not in outcomes.unchanged]
-    if not requested:
+    if not requested and not whole:
         return outcomes
     try:
         await check_change(admin, request)

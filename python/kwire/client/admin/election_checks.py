@@ -28,7 +28,11 @@ async def check_election(admin: AdminSession, named: Mapping[str, Sequence[int]]
     for name, topic in (await admin.backend.describe_topics(tuple(named or ()), configs=False)).items():
         if not isinstance(topic, TopicDescription):
             items = [f"{name}-{index}" for index in (named and named[name]) or ()] or [name]
-            checked |= {item: AdminError(topic.code, topic.name, item, topic.text, needs=topic.needs) for item in items}
+            error = topic
+            if admin.dialect == "kafka" and topic.code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                # An election looks up the name, and does not ask whether a topic could have it.
+                error = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            checked |= {item: AdminError(error.code, error.name, item, error.text, needs=error.needs) for item in items}
             continue
         by_index = {partition.partition: partition for partition in topic.partitions}
         for index in (named and named[name]) or by_index:

@@ -60,13 +60,16 @@ def check_subscription(group: GroupDescription | AdminError, partitions: Iterabl
     """Return the error that the deletion of each offset would have: no member may be subscribed to the topic.
 
     All partitions of a topic are assigned while members are subscribed to it.
+
+    Raises:
+        AdminError: the group cannot be described.
     """
-    error = group if isinstance(group, AdminError) else None
-    members = () if isinstance(group, AdminError) else group.members
-    subscribed = {topic for member in members for topic in member.assignment or ()}
+    if isinstance(group, AdminError):
+        raise group
+    subscribed = {topic for member in group.members for topic in member.assignment or ()}
     return Outcomes(
         {
-            str(partition): error
+            str(partition): None
             if partition.topic not in subscribed
             else AdminError.of_kafka(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, str(partition))
             for partition in partitions

@@ -213,8 +213,7 @@ class Kip4Backend:
             TopicPartitions,
         )
 
-        if unclean:
-            raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
+        del unclean  # `elect_leaders` refuses it
         named = tuple(
             TopicPartitions(topic=topic, partition_ids=tuple(ids)) for topic, ids in (partitions or {}).items()
         )

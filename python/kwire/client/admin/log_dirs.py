@@ -166,6 +166,7 @@ async def alter_replica_log_dirs(
     )
 
     if validate_only:
+        await admin.router.check_command(AlterReplicaLogDirsRequest)
         checked = await _check_moves(admin, broker_id, paths)
         return await check_outcomes(admin, AlterReplicaLogDirsRequest, checked)
     by_path: dict[str, list[TopicPartition]] = defaultdict(list)

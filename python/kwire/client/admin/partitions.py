@@ -21,6 +21,7 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes
+from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
@@ -104,9 +105,12 @@ async def elect_leaders(
 
     Raises:
         AdminError: a request for all topics was rejected.
+        NotSupported: the cluster has no unclean elections.
     """
     if partitions is not None and not partitions:
         return Outcomes({})  # nodes would take an empty list for all topics
+    if unclean and admin.dialect == "kip4":
+        raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
     if validate_only:
         from kwire.client.admin.election_checks import check_election
         from kwire.messages.kafka.elect_leaders import ElectLeadersRequest

@@ -263,8 +263,8 @@ async def _check_quorum(
     """
     from kwire.client.admin.features import describe_features
 
-    quorum = await describe_quorum(admin)
     await check_change(admin, request, item)
+    quorum = await describe_quorum(admin)
     if cluster_id is not None and cluster_id != (await admin.router.describe_cluster()).cluster_id:
         raise AdminError.of_kafka(ErrorCode.INCONSISTENT_CLUSTER_ID, item)
     level = (await describe_features(admin)).finalized_features.get("kraft.version")

@@ -21,9 +21,10 @@ from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_checks import check_offsets, error_if_active
-from kwire.client.admin.groups import describe_groups
+from kwire.client.admin.groups import describe_groups, describe_groups_of_type
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -93,13 +94,12 @@ async def alter_share_group_offsets(
     The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition.
 
     Args:
-        group_id: the group.
+        group_id: the group, which is created if it does not exist.
         offsets: the new start offsets.
-        validate_only: check the group and the partitions, and set nothing. Then each partition has the error of the
-            group.
+        validate_only: check the group and the partitions, and set nothing.
 
     Raises:
-        AdminError: 68 the group has members; 69 unknown group.
+        AdminError: 68 the group has members; 69 it is a group of another type.
     """
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_share_group_offsets import (
@@ -109,8 +109,9 @@ async def alter_share_group_offsets(
     )
 
     if validate_only:
-        checked = await check_offsets(admin, (await describe_groups(admin, [group_id]))[group_id], offsets)
-        return await check_outcomes(admin, AlterShareGroupOffsetsRequest, checked)
+        await admin.router.check_command(AlterShareGroupOffsetsRequest)
+        await _check_group(admin, group_id, may_be_new=True)
+        return await check_outcomes(admin, AlterShareGroupOffsetsRequest, await check_offsets(admin, None, offsets))
     request = AlterShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(
@@ -149,8 +150,7 @@ async def delete_share_group_offsets(
     Args:
         group_id: the group.
         topics: the topics.
-        validate_only: check that the group has no members, and delete nothing. Then each topic has the error of the
-            group.
+        validate_only: check the group and the topics, and delete nothing.
 
     Raises:
         AdminError: 68 the group has members; 69 unknown group.
@@ -162,12 +162,40 @@ async def delete_share_group_offsets(
     )
 
     if validate_only:
-        group = (await describe_groups(admin, [group_id]))[group_id]
-        checked = Outcomes(dict.fromkeys(strings_tuple(topics), error_if_active(group)))
-        return await check_outcomes(admin, DeleteShareGroupOffsetsRequest, checked)
+        await admin.router.check_command(DeleteShareGroupOffsetsRequest)
+        await _check_group(admin, group_id)
+        offsets = (await list_share_group_offsets(admin, [group_id]))[group_id]
+        if isinstance(offsets, AdminError):
+            raise offsets
+        known = {partition.topic for partition in offsets}
+        checked = {
+            name: None if name in known else AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            for name in strings_tuple(topics)
+        }
+        return await check_outcomes(admin, DeleteShareGroupOffsetsRequest, Outcomes(checked))
     request = DeleteShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),
     )
     response = await at_coordinator(admin.router, group_id, request)
     return Outcomes({topic.topic_name: result_error(topic, topic.topic_name) for topic in response.responses})
+
+
+async def _check_group(admin: AdminSession, group_id: str, *, may_be_new: bool = False) -> None:
+    """Check that a group is a share group without members.
+
+    Args:
+        may_be_new: true if the change creates a group that does not exist.
+
+    Raises:
+        AdminError: 68 the group has members; 69 unknown group, or a group of another type.
+    """
+    from kwire.client.admin.group_values import GroupType
+
+    group = (await describe_groups(admin, [group_id]))[group_id]
+    if may_be_new and isinstance(group, AdminError) and group.code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return
+    of_type = (await describe_groups_of_type(admin, [group_id], GroupType.SHARE))[group_id]
+    refusal = of_type if isinstance(of_type, AdminError) else error_if_active(group)
+    if refusal is not None:
+        raise refusal

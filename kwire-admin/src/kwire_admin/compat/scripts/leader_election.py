@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,7 +88,7 @@ async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: boo
     if needless and chosen is not None:
         run.print(f"Valid replica already elected for partitions {', '.join(sorted(needless))}")
     for item, error in sorted(outcomes.errors.items()):
-        run.print(f"Error completing leader election ({type}) for partition: {item}: {_exception(error)}")
+        run.print(f"Error completing leader election ({type}) for partition: {item}: {java_error(error)}")
     if outcomes.errors:
         raise ScriptFailed(f"{len(outcomes.errors)} replica(s) could not be elected")
 
@@ -103,12 +103,6 @@ def _by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:
     for topic, index in chosen:
         by_topic[topic].append(index)
     return dict(by_topic)
-
-
-def _exception(error: Any) -> str:
-    """Return an error as Java prints it."""
-    name = "".join(word.title() for word in error.name.split("_"))
-    return f"org.apache.kafka.common.errors.{name}Exception: {error.text}"
 
 
 ADMIN_CONFIG = ScriptOption(

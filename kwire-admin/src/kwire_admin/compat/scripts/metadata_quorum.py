@@ -57,9 +57,9 @@ async def _add(run: ScriptRun) -> None:
         )
     controller = read_controller(Path(file))
     dry_run = "dry-run" in run.values
-    if not dry_run:
-        admin = await run.admin()
-        await admin.add_raft_voter(controller.id, controller.directory_id, controller.listeners)
+    admin = await run.admin(properties=controller.client_properties)
+    # Kafka's script checks nothing in a dry run, so it announces changes that it cannot make.
+    await admin.add_raft_voter(controller.id, controller.directory_id, controller.listeners, validate_only=dry_run)
     endpoints = ", ".join(f"{name}://{endpoint}" for name, endpoint in controller.listeners.items())
     run.print(
         f"{'DRY RUN of adding' if dry_run else 'Added'} controller {controller.id} with directory id "
@@ -81,11 +81,10 @@ async def _remove(run: ScriptRun) -> None:
     except ValueError as error:
         raise ScriptFailed(f"Failed to parse --controller-directory-id: {error}") from None
     dry_run = "dry-run" in run.values
-    if not dry_run:
-        admin = await run.admin()
-        await admin.remove_raft_voter(id, directory_id)
-        if "unregister" in run.values:
-            await admin.unregister_controller(id)
+    admin = await run.admin()
+    await admin.remove_raft_voter(id, directory_id, validate_only=dry_run)
+    if "unregister" in run.values:
+        await admin.unregister_controller(id, validate_only=dry_run)
     # Kafka's own script has the two blanks as well.
     run.print(f"{'DRY RUN of removing' if dry_run else 'Removed'}  KRaft controller {id} with directory id {directory}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire_admin.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, TopicDescription
+    from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
     Targets = dict[str, dict[int, tuple[int, ...]]]
@@ -27,6 +28,35 @@ TIMEOUT_MS = 10_000
 """Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
 LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_THROTTLES = (*RATES, LOG_DIR_THROTTLE)
+
+
+class NumberOptions(NamedTuple):
+    """The options with numbers.
+
+    Attributes:
+        rate: bytes a second between brokers; negative for no throttle, as in Kafka's script.
+        log_dir_rate: bytes a second between log directories of a broker; negative for no throttle.
+        timeout_ms: timeout in milliseconds until moves between log directories start.
+    """
+
+    rate: int
+    log_dir_rate: int
+    timeout_ms: int
+
+    @classmethod
+    def of(cls, values: OptionValues) -> NumberOptions:
+        """Return the values of the options.
+
+        Raises:
+            ScriptUsageError: a value is not a number.
+        """
+        rate, log_dir_rate = values.number("throttle"), values.number("replica-alter-log-dirs-throttle")
+        timeout = values.number("timeout")
+        return cls(
+            -1 if rate is None else rate,
+            -1 if log_dir_rate is None else log_dir_rate,
+            TIMEOUT_MS if timeout is None else timeout,
+        )
 
 
 async def run(run: ScriptRun) -> None:
@@ -46,6 +76,9 @@ async def run(run: ScriptRun) -> None:
         values.need("reassignment-json-file")
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Please specify --bootstrap-server")
+    numbers = NumberOptions.of(
+        values
+    )  # before anything changes, as Kafka's parser reads numbers with the other options
     if chosen == ["generate"]:
         values.need("broker-list", "topics-to-move-json-file")
         await _generate(run, await run.admin())
@@ -59,11 +92,11 @@ async def run(run: ScriptRun) -> None:
     targets, log_dirs = read_targets(values.get("reassignment-json-file") or "", may_be_empty=chosen != ["execute"])
     admin = await run.admin()
     if chosen == ["execute"]:
-        await _execute(run, admin, targets, log_dirs)
+        await _execute(run, admin, targets, log_dirs, numbers)
     elif chosen == ["verify"]:
         await _verify(run, admin, targets, log_dirs)
     else:
-        await _cancel(run, admin, targets, log_dirs)
+        await _cancel(run, admin, targets, log_dirs, numbers)
 
 
 def _read(path: str) -> Any:
@@ -202,7 +235,13 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
 
 
-async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
+async def _execute(
+    run: ScriptRun,
+    admin: AdminClient,
+    targets: Targets,
+    log_dirs: Mapping[LogDirReplica, str],
+    numbers: NumberOptions,
+) -> None:
     described = await _topics(admin, sorted(targets))
     brokers = {broker.id for broker in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
@@ -224,7 +263,18 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dir
     ]
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
-    await _throttle(run, admin, described, targets, log_dirs)
+    rate, log_dir_rate = numbers.rate, numbers.log_dir_rate
+    if rate >= 0 or log_dir_rate >= 0:
+        run.print(
+            "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
+            "removed."
+        )
+    if rate >= 0:
+        await throttle_brokers(admin, described, targets, rate)
+        run.print(f"The inter-broker throttle limit was set to {rate} B/s")
+    if log_dir_rate >= 0:
+        await _limit(admin, {replica.broker for replica in log_dirs}, (LOG_DIR_THROTTLE,), log_dir_rate)
+        run.print(f"The replica-alter-dir throttle limit was set to {log_dir_rate} B/s")
     outcomes = await admin.reassign_partitions(
         targets, allow_replication_factor_change="disallow-replication-factor-change" not in run.values
     )
@@ -233,34 +283,7 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dir
         raise ScriptFailed("\n".join(["Error reassigning partition(s):", *lines]), on_stdout=True)
     names = sorted(f"{topic}-{index}" for topic, indexes in targets.items() for index in indexes)
     run.print(f"Successfully started partition reassignment{'s' if len(names) > 1 else ''} for {','.join(names)}")
-    await start_moves(run, admin, log_dirs, _timeout(run))
-
-
-def _timeout(run: ScriptRun) -> int:
-    timeout = run.values.number("timeout")
-    return TIMEOUT_MS if timeout is None else timeout
-
-
-async def _throttle(
-    run: ScriptRun,
-    admin: AdminClient,
-    described: Mapping[str, TopicDescription],
-    targets: Targets,
-    log_dirs: Mapping[LogDirReplica, str],
-) -> None:
-    """Limit the rates of moves between brokers and between log directories, as far as the options say so."""
-    rate, log_dir_rate = (run.values.number(option) for option in ("throttle", "replica-alter-log-dirs-throttle"))
-    if rate is not None or log_dir_rate is not None:
-        run.print(
-            "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
-            "removed."
-        )
-    if rate is not None:
-        await throttle_brokers(admin, described, targets, rate)
-        run.print(f"The inter-broker throttle limit was set to {rate} B/s")
-    if log_dir_rate is not None:
-        await _limit(admin, {replica.broker for replica in log_dirs}, (LOG_DIR_THROTTLE,), log_dir_rate)
-        run.print(f"The replica-alter-dir throttle limit was set to {log_dir_rate} B/s")
+    await start_moves(run, admin, log_dirs, numbers.timeout_ms)
 
 
 async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str], rate: int) -> None:
@@ -365,7 +388,9 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
         await _clear_throttles(run, admin, sorted(targets))
 
 
-async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
+async def _cancel(
+    run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str], numbers: NumberOptions
+) -> None:
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     active = {
         name: [index for index in indexes if index in moves.get(name, {})] for name, indexes in sorted(targets.items())
@@ -381,7 +406,7 @@ async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
         run.print("None of the specified partition reassignments are active.")
     back = await active_moves(admin, log_dirs)
     if back:
-        await start_moves(run, admin, back, _timeout(run))
+        await start_moves(run, admin, back, numbers.timeout_ms)
     else:
         run.print("None of the specified partition moves are active.")
     await _clear_throttles(run, admin, sorted(targets))

@@ -22,6 +22,7 @@ from kwire_admin.reassignment.execution.run_folder import (
     read_run,
     running_process,
 )
+from kwire_admin.reassignment.execution.throttles import check_rate
 from kwire_admin.reassignment.plan import Plan, by_topic, moves_of
 from kwire_admin.reassignment.schedule import BatchLimits, batches
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
@@ -53,6 +54,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     """Execute a plan, or say what would be done in a dry run.
 
     Raises:
+        AdminError: a broker refuses the throttle.
         Conflict: the plan does not fit the cluster, or the cluster is not healthy; the text has all reasons.
         ReassignError: an earlier run is not complete, or throttles are left.
         FolderInUse: another process has just begun to execute a plan on this cluster.
@@ -75,6 +77,8 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
         free={broker.id: broker.free_bytes for broker in snapshot.brokers if broker.free_bytes is not None},
     )
     planned = batches(plan.moves, limits)
+    if rate is not None and run.admin.dialect == "kafka":
+        await check_rate(run.admin, plan.moves, rate)
     for line in _steps(plan, planned, rate):
         run.note(line)
     if run.dry_run:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.execution.run_folder import RunFolder
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["Throttles", "ThrottlesLeft"]
+__all__ = ["Throttles", "ThrottlesLeft", "check_rate"]
 
 OWN_SOURCES = frozenset({ConfigSource.TOPIC, ConfigSource.BROKER})
 PAUSE = 0.1
@@ -61,10 +61,7 @@ class Throttles:
 
     async def set_brokers(self, moves: Iterable[Move], rate: int) -> None:
         """Bound the rate of all live brokers that send or receive data."""
-        live = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
-        brokers = [broker for broker in throttled_brokers(moves) if broker in live]
-        values = dict.fromkeys(RATES, str(rate))
-        await self._set({_broker(broker): values for broker in brokers})
+        await self._set(await _rates(self._admin, moves, rate))
 
     async def set_topics(self, moves: Iterable[Move]) -> None:
         """Mark the replicas of these moves as throttled, and no others."""
@@ -174,6 +171,24 @@ class Throttles:
             if loop.time() > deadline:
                 raise ReassignError(f"{resource} does not report {targets} {PATIENCE:g} s after it was changed")
             await asyncio.sleep(PAUSE)
+
+
+async def check_rate(admin: AdminClient, moves: Iterable[Move], rate: int) -> None:
+    """Check that brokers accept a throttle, before anything is moved.
+
+    Raises:
+        AdminError: a broker refuses it.
+    """
+    rates = await _rates(admin, moves, rate)
+    changes = {resource: ConfigChange(set=dict(values)) for resource, values in rates.items()}
+    if changes:
+        (await admin.alter_configs(changes, validate_only=True)).raise_first()
+
+
+async def _rates(admin: AdminClient, moves: Iterable[Move], rate: int) -> dict[ConfigResource, dict[str, str]]:
+    """Return the throttles of all live brokers that send or receive data."""
+    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
+    return {_broker(broker): dict.fromkeys(RATES, str(rate)) for broker in throttled_brokers(moves) if broker in live}
 
 
 def _names(resource: ConfigResource) -> tuple[str, ...]:

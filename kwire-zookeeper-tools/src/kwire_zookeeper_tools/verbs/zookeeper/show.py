@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,7 +14,6 @@ from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import ActiveController, Store
-    from kwire_cluster.zookeeper.admin_requests import ListedPartition
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
@@ -124,13 +123,7 @@ async def show(
 
 
 async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
-    from kwire_cluster.zookeeper import (
-        ActiveController,
-        BrokerRegistration,
-        ControllerEpoch,
-        FeaturesZnode,
-        ReassignPartitions,
-    )
+    from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, ControllerEpoch, FeaturesZnode
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
     from kwire_zookeeper_tools.children import data_of, read_children
@@ -158,11 +151,9 @@ async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
             malformed.append(error)
     await _read(store, FeaturesZnode, malformed)  # while it is malformed, the controller refuses updates of features
     nobody = None if controller is not None else "no broker is the controller"
-    requested = await _read(store, ReassignPartitions, malformed)
-    targets = {} if requested is None else requested.targets()
-    async for row in _deletions(store, topics, targets, live, nobody):
+    async for row in _deletions(store, topics, live, nobody):
         yield row
-    for row in _reassignments(topics, targets, live, nobody):
+    async for row in _reassignments(store, topics, live, nobody, malformed):
         yield row
     async for row in _elections(store, topics, live, nobody, malformed):
         yield row
@@ -186,11 +177,7 @@ def _controller_row(controller: ActiveController | None) -> ControllerZnode:
 
 
 async def _deletions(
-    store: Store,
-    topics: Mapping[str, TopicRegistration],
-    targets: Mapping[ListedPartition, tuple[int, ...]],
-    live: set[int],
-    nobody: str | None,
+    store: Store, topics: Mapping[str, TopicRegistration], live: set[int], nobody: str | None
 ) -> AsyncIterator[ControllerZnode]:
     """Return the topics that are marked for deletion. A deletion waits for every replica, and for reassignments."""
     from kwire_cluster.zookeeper.topics import DeletionMarker
@@ -202,9 +189,8 @@ async def _deletions(
             reason: str | None = "the topic does not exist: the controller removes the mark"
         else:
             reason = _down({broker for replicas in topic.partitions.values() for broker in replicas}, live)
-            requested = [ids for (moved, _), ids in targets.items() if moved == name]
-            if topic.adding_replicas or topic.removing_replicas or requested:
-                missing = {broker for ids in (*topic.adding_replicas.values(), *requested) for broker in ids} - live
+            if topic.adding_replicas or topic.removing_replicas:
+                missing = {broker for ids in topic.adding_replicas.values() for broker in ids} - live
                 waits = "partitions of the topic are being reassigned"
                 if missing:
                     waits += f" to {_listed(missing)}, which cannot end: start {_broker_word(missing)}, or cancel it"
@@ -212,17 +198,19 @@ async def _deletions(
         yield ControllerZnode(DeletionMarker.path(name), f"topic {name} is marked for deletion", nobody or reason)
 
 
-def _reassignments(
+async def _reassignments(
+    store: Store,
     topics: Mapping[str, TopicRegistration],
-    targets: Mapping[ListedPartition, tuple[int, ...]],
     live: set[int],
     nobody: str | None,
-) -> Iterator[ControllerZnode]:
+    malformed: list[ZnodeError],
+) -> AsyncIterator[ControllerZnode]:
     """Return reassignments: requested ones in their znode, and running ones in the znodes of topics (KIP-455)."""
     from kwire_cluster.zookeeper import ReassignPartitions
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
-    for (topic, partition), replicas in targets.items():
+    requested = await _read(store, ReassignPartitions, malformed)
+    for (topic, partition), replicas in ({} if requested is None else requested.targets()).items():
         reason = _down(set(replicas), live) if topic in topics else f"topic {topic} does not exist"
         yield ControllerZnode(
             ReassignPartitions.path(), f"{topic}-{partition} is to move to {_listed(replicas)}", nobody or reason
