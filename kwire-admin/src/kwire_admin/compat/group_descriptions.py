@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire_admin.compat.group_options import warn_of_unknown_ends
 from kwire_admin.compat.script import java_error
 
 if TYPE_CHECKING:
@@ -244,6 +245,8 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
     committed = (await admin.list_group_offsets([group.group_id]))[group.group_id] if has_epochs else {}
     if isinstance(committed, AdminError):
         raise committed
+    errors = {TopicPartition(*p[:2]): p.error for p in lag.partitions if p.error is not None}
+    warn_of_unknown_ends(run, errors)
     rows = []
     for partition in lag.partitions:
         owner = partition.member

@@ -9,12 +9,13 @@ from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-    from typing import TypeAlias
+    from typing import Literal, TypeAlias
 
-    from kwire.client.admin import AdminClient, AdminError, GroupListing, GroupType
+    from kwire.client.admin import AdminClient, AdminError, GroupListing, GroupType, TopicPartition
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
+    Coordinated: TypeAlias = Literal["groups", "transactional ids"]
     GroupAction: TypeAlias = Callable[[ScriptRun, AdminClient, OptionValues], Awaitable[None]]
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
@@ -95,6 +96,7 @@ async def print_groups(run: ScriptRun, admin: AdminClient, type: GroupType, stat
     if not {*requested} <= {state.lower() for state in states}:
         raise ScriptUsageError(f"Invalid state list '{run.values.get('state')}'. Valid states are: {', '.join(states)}")
     groups = await admin.list_groups(types=[type], states=requested)
+    await warn_of_missing(run, admin)
     if "state" not in run.values:
         for group in groups:
             run.print(group.group_id)
@@ -102,6 +104,23 @@ async def print_groups(run: ScriptRun, admin: AdminClient, type: GroupType, stat
     width = max([15, *(len(group.group_id) for group in groups)])
     for name, state in [("GROUP", "STATE"), *((group.group_id, group.state or "Unknown") for group in groups)]:
         run.print(f"{name:<{width}} {state}")
+
+
+async def warn_of_missing(run: ScriptRun, admin: AdminClient, what: Coordinated = "groups") -> None:
+    """Warn on stderr of groups or transactional ids that a list lacks because no broker coordinates them.
+
+    Kafka's scripts do not: their lists look complete.
+    """
+    from kwire_admin.operations.run import Run
+    from kwire_admin.operations.verbs.visibility import warn_of_unknown
+
+    await warn_of_unknown(Run(admin, warn=lambda sentence: run.warn(f"WARN: {sentence}")), what, {})
+
+
+def warn_of_unknown_ends(run: ScriptRun, errors: Mapping[TopicPartition, AdminError]) -> None:
+    """Say on stderr why the end of a log, and so a lag, is a dash."""
+    for partition, error in errors.items():
+        run.warn(f"WARN: the log end of {partition} is not known: {error.reason}.")
 
 
 async def chosen_groups(admin: AdminClient, values: OptionValues, type: GroupType) -> list[str]:

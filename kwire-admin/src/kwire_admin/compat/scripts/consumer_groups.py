@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_groups
-from kwire_admin.compat.group_options import check_scenario, listed, need_one_of
+from kwire_admin.compat.group_options import check_scenario, listed, need_one_of, warn_of_missing
 from kwire_admin.compat.offset_deletions import FAILURE, NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import (
@@ -166,6 +166,7 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     if not states <= {state.lower() for state in STATES}:
         raise ScriptUsageError(f"Invalid state list '{values.get('state')}'. Valid states are: {', '.join(STATES)}")
     groups = [group for group in await admin.list_groups() if group.type.value in CONSUMER_TYPES]
+    await warn_of_missing(run, admin)
     groups = [group for group in groups if not states or (group.state or "").lower() in states]
     groups = [group for group in groups if not types or group.type.value in types]
     if "state" not in values and "type" not in values:

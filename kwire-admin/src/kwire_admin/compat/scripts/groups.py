@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire_admin.compat.group_options import warn_of_missing
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
@@ -38,7 +39,9 @@ async def run(run: ScriptRun) -> None:
         for other in ("group-type", "protocol", *KINDS):
             if other != kind:
                 values.forbid(other, kind)
-    groups = [group for group in await (await run.admin()).list_groups() if _is_chosen(values, group)]
+    admin = await run.admin()
+    groups = [group for group in await admin.list_groups() if _is_chosen(values, group)]
+    await warn_of_missing(run, admin)
     rows = [
         ("GROUP", "TYPE", "PROTOCOL"),
         *((group.group_id, group.type.value.title(), group.protocol_type) for group in groups),

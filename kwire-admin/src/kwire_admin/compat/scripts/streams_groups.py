@@ -15,6 +15,7 @@ from kwire_admin.compat.group_options import (
     listed,
     need_one_of,
     run_action,
+    warn_of_unknown_ends,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import Script, ScriptFailed, java_error
@@ -194,19 +195,20 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None
         raise committed
     starts = await admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    warn_of_unknown_ends(run, {of: at for of, at in (starts | ends).items() if isinstance(at, AdminError)})
     verbose = "verbose" in run.values
     rows: list[tuple[object, ...]] = []
     for partition in partitions:
         start, end, offset = starts[partition], ends[partition], committed.get(partition)
-        if isinstance(start, AdminError):
-            raise start
-        if isinstance(end, AdminError):
-            raise end
-        # Without a committed offset, the whole log is the lag.
-        lag = (end.offset or 0) - ((start.offset or 0) if offset is None else offset.offset)
         current = "-" if offset is None else offset.offset
+        log_end: int | str = "-"
+        lag: int | str = "-"
+        if not isinstance(start, AdminError) and not isinstance(end, AdminError):
+            log_end = end.offset or 0
+            # Without a committed offset, the whole log is the lag.
+            lag = log_end - ((start.offset or 0) if offset is None else offset.offset)
         epoch = "-" if offset is None or offset.leader_epoch is None else offset.leader_epoch
-        rows.append((group.group_id, *partition, *([current, epoch, end.offset] if verbose else []), lag))
+        rows.append((group.group_id, *partition, *([current, epoch, log_end] if verbose else []), lag))
     titles = ("CURRENT-OFFSET", "LEADER-EPOCH", "LOG-END-OFFSET") if verbose else ()
     widths = (max(15, len(group.group_id)), max(15, *(len(partition.topic) for partition in partitions)), 10)
     _print_rows(run, (*widths, *([15] * 3 * verbose)), ("GROUP", "TOPIC", "PARTITION", *titles, "OFFSET-LAG"), *rows)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
 from kwire_admin.compat.commands import choose_command, need_arguments, read_number
+from kwire_admin.compat.group_options import warn_of_missing
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
@@ -73,6 +74,7 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
         )
     except KwireError as error:
         _fail("Failed to list transactions", error)
+    await warn_of_missing(run, admin, "transactional ids")
     rows = [("TransactionalId", "Coordinator", "ProducerId", "TransactionState")]
     rows += [
         (listing.transactional_id, str(listing.coordinator), str(listing.producer_id), listing.state)
