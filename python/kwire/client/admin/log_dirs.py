@@ -112,7 +112,7 @@ async def describe_log_dirs(
                     for topic in result.topics
                     for replica in topic.partitions
                 ),
-                result_error(result, result.log_dir),
+                result_error(result, f"{result.log_dir} of broker {broker}"),
             )
             for result in answer.accepted(f"broker {broker}").results
         )  # fmt: skip
@@ -147,7 +147,8 @@ async def alter_replica_log_dirs(
 
     `describe_replica_log_dirs` says where a replica is moving; a move to its present directory cancels that. The
     command is repeated: it has the same effect again. The outcomes are by partition, such as `orders-3`. Errors: 3
-    unknown partition; 9 the broker has no such replica, and will create it in this directory; 57 unknown directory.
+    unknown partition; 9 the broker has no such replica, and will create it in this directory; 56 the directory, or the
+    directory of the replica, is offline; 57 unknown directory.
 
     Args:
         broker_id: the id of the broker.
@@ -196,17 +197,24 @@ async def alter_replica_log_dirs(
 async def _check_moves(admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
     """Return the errors that moves would have, and the replicas that are where they are to be."""
     topics = await describe_topics(admin, {partition.topic for partition in paths}) if paths else {}
-    known = {path.path for path in await describe_log_dirs(admin, [broker_id])}
+    states = {path.path: path.error for path in await describe_log_dirs(admin, [broker_id])}
     dirs = await describe_replica_log_dirs(admin, broker_id, paths)
     outcomes: dict[str, AdminError | None] = {}
     for partition, path in paths.items():
         item, topic = str(partition), topics[partition.topic]
         if not isinstance(topic, TopicDescription):
             outcomes[item] = topic
-        elif partition.partition not in {existing.partition for existing in topic.partitions}:
+            continue
+        described = next((one for one in topic.partitions if one.partition == partition.partition), None)
+        if described is None:
             outcomes[item] = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, item)
+        elif path not in states:
+            outcomes[item] = AdminError.of_kafka(ErrorCode.LOG_DIR_NOT_FOUND, item)
+        elif states[path] is not None or broker_id in (described.offline_replicas or ()):
+            # The broker answers, so that its replica is offline because a directory is: the target or its own.
+            outcomes[item] = AdminError.of_kafka(ErrorCode.KAFKA_STORAGE_ERROR, item)
         else:
-            outcomes[item] = None if path in known else AdminError.of_kafka(ErrorCode.LOG_DIR_NOT_FOUND, item)
+            outcomes[item] = None
     return Outcomes(outcomes, unchanged=(str(of) for of, path in paths.items() if dirs[of] == ReplicaDirs(path)))
 
 
