@@ -97,7 +97,7 @@ async def of_coordinators(
     While a partition of the internal topic moves, its old and its new leader list the same keys.
 
     Args:
-        listed: what brokers list for a key, by the ids of the brokers.
+        listed: the items that brokers list for a key, by the ids of the brokers.
     """
     cache = router.metadata
     for key, by_broker in listed.items():
