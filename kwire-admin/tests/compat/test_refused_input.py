@@ -188,3 +188,23 @@ def test_reset_offsets_are_in_the_columns_of_the_release(
 
 def test_cluster_that_cannot_be_reached_ends_with_1() -> None:
     assert run_script("kafka-consumer-groups", ["--bootstrap-server", "127.0.0.1:1", "--list"]) == 1
+
+
+JSON_FILES = (
+    "kafka-reassign-partitions --generate --broker-list 1 --topics-to-move-json-file",
+    "kafka-reassign-partitions --verify --reassignment-json-file",
+    "kafka-delete-records --offset-json-file",
+    "kafka-leader-election --election-type preferred --path-to-json-file",
+)
+
+
+@for_rows("line", JSON_FILES)
+def test_encoding_of_a_refused_json_file_is_named(
+    line: str, cluster: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Editors and shells of Windows save UTF-16; without a byte order mark it cannot be told from other texts."""
+    file = tmp_path / "windows.json"
+    file.write_bytes('{"version": 1, "partitions": []}'.encode("utf-16-le"))
+    assert run_line(cluster, tmp_path, f"{line} {file}") == 1
+    shown = "".join(capsys.readouterr())
+    assert "expected a text in UTF-8, found NUL characters" in shown

@@ -30,8 +30,8 @@ def no_pager() -> None:
 def paged_stdout() -> Iterator[None]:
     """Pass stdout to the pager of the environment if it is a terminal, and its lines do not fit.
 
-    Without the variable there is none: programs run commands on terminals where no person can end a pager, such as jobs of
-    CI and `docker run -t`.
+    Without the variable there is none: programs run commands on terminals where no person can end a pager, such as
+    jobs of CI and `docker run -t`.
     """
     # A statement of the shell has a pager already, and a pipe needs none.
     if isinstance(sys.stdout, PagedOutput) or not os.environ.get(PAGER) or not _is_terminal(sys.stdout):

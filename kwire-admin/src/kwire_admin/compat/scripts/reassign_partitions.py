@@ -7,6 +7,7 @@ from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.text_files import EncodingError
 from kwire_admin.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
@@ -104,7 +105,9 @@ def _read(path: str) -> Any:
         return read_json(path, ScriptFailed(f"{FAILURE}The input string shouldn't be empty", on_stdout=True))
     except ScriptFailed as error:
         if "cannot read" in str(error):
-            raise ScriptFailed(f"{FAILURE}Unable to read file {path}", on_stdout=True) from None
+            # Kafka's sentence, and behind it the encoding of a text that is not UTF-8.
+            reason = f": {error.__context__}" if isinstance(error.__context__, EncodingError) else ""
+            raise ScriptFailed(f"{FAILURE}Unable to read file {path}{reason}", on_stdout=True) from None
         raise
 
 
