@@ -162,3 +162,15 @@ def test_run_class_explains_unknown_classes(capsys: pytest.CaptureFixture[str]) 
     assert "nothing in place of the class kafka.tools.GetOffsetShel: did you mean" in capsys.readouterr().err
     assert run_script("kafka-run-class", []) == 1
     assert capsys.readouterr().err == "USAGE: kafka-run-class classname [opts]\n"
+
+
+def test_topics_of_a_cluster_that_cannot_list_reassignments_are_described(capsys: pytest.CaptureFixture[str]) -> None:
+    """FakeCluster lacks the request, as brokers before Kafka 2.4."""
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        words = ["--bootstrap-server", cluster.bootstrap, "--describe"]
+        assert run_script("kafka-topics", words) == 0
+        assert "\tTopic: orders\tPartition: 0\tLeader: 1" in capsys.readouterr().out
+        assert run_script("kafka-topics", [*words, "--unavailable-partitions"]) == 0
+        cluster.remove_leader("orders", 0)
+        assert run_script("kafka-topics", [*words, "--unavailable-partitions"]) == 0
+        assert "Leader: none" in capsys.readouterr().out

@@ -212,11 +212,14 @@ def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
 
 
 async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
-    """Return the moves in progress by topic; none if the user cannot see them (KAFKA-10212)."""
+    """Return the moves in progress by topic; none if the user or the cluster cannot list them (KAFKA-10212)."""
     from kwire.client.admin import AdminError
+    from kwire.protocol.errors import NoCommonVersion
 
     try:
         return {status.topic: status.moves for status in await admin.list_reassignments()}
+    except NoCommonVersion:  # before Kafka 2.4, and on some clusters of other vendors
+        return {}
     except AdminError as error:
         if error.name != "CLUSTER_AUTHORIZATION_FAILED":
             raise
