@@ -127,7 +127,7 @@ class FolderLock:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Name the file in errors of its descriptor, such as that of a full disk."""
+        """Name the file in errors of its descriptor, such as a full disk."""
         try:
             yield
         except OSError as error:

@@ -78,7 +78,7 @@ def subject_of(row: Mapping[str, Any]) -> str:
 def new_alert(notice: IncidentNotice) -> SentAlert:
     """Return the alert of the first notice about an incident."""
     row = notice.incident
-    return SentAlert(str(row["incident_id"]), subject_of(row), row["first_sign_at"], notice.labels)
+    return SentAlert(str(row["incident_id"]), subject_of(row), row["first_sign_at"], dict(notice.labels))
 
 
 def withdrawn(alert: SentAlert) -> dict[str, Any]:

@@ -165,7 +165,8 @@ class Ledger:
             is_history = ended is not None and (ended <= self.ended_until or id in former)
             if id not in alert_ids and not is_history and accepts(row):
                 status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
-                notices.append(IncidentNotice(status, row, self._free_labels(row, alert_ids)))
+                first = IncidentNotice(status, row)
+                notices.append(replace(first, labels=self._free_labels(first, alert_ids)))
         return sorted(self._with_summary(notices), key=_order)
 
     def _with_summary(self, notices: list[IncidentNotice]) -> list[IncidentNotice]:
@@ -181,20 +182,19 @@ class Ledger:
             notices.append(summary_of(self._missed, since))
         return notices
 
-    def _free_labels(self, row: Mapping[str, Any], alert_ids: Mapping[str, str]) -> dict[str, str] | None:
-        """Return the labels of a new alert if they differ from its row; None otherwise.
+    def _free_labels(self, first: IncidentNotice, alert_ids: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels of a new alert.
 
         They have another id if an alert had this id first and now has another one in gold, and the id of the causing
-        alert as the sink knows it.
+        alert as the sink has it.
         """
-        id, number = str(row["incident_id"]), 1
-        while id in self._alerts:
+        labels, number = dict(first.labels), 1
+        while labels["incident_id"] in self._alerts:
             number += 1
-            id = f"{row['incident_id']}-{number}"
-        cause = alert_ids.get(row["caused_by"], row["caused_by"])
-        if number == 1 and cause == row["caused_by"]:
-            return None
-        return IncidentNotice(NoticeStatus.FIRING, {**row, "incident_id": id, "caused_by": cause}).labels
+            labels["incident_id"] = f"{first.id}-{number}"
+        if cause := labels.get("caused_by"):
+            labels["caused_by"] = alert_ids.get(cause, cause)
+        return labels
 
     def _forget_old(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         ends = {
@@ -292,9 +292,10 @@ class Ledger:
         if notice.incident["kind"] == MISSED and before:
             self._missed = []
         is_firing = state is AlertState.FIRING
-        # The end of a withdrawn incident is the time of the driver, which must not decide what polls of another time
-        # are too old.
-        ended = None if "withdrawn" in (notice.incident.get("attributes") or {}) else notice.incident["ended_at"]
+        # The end of a withdrawn incident or a summary is the time of the driver, which must not decide which polls of
+        # another time are too old.
+        is_of_driver = notice.incident["kind"] == MISSED or _is_withdrawn(notice)
+        ended = None if is_of_driver else notice.incident["ended_at"]
         alert.state, alert.notice = state, notice if is_firing else None
         alert.ended_at = None if is_firing else ended or alert.first_sign_at
         self._is_saved = False
@@ -380,8 +381,11 @@ def _next_notice(alert: SentAlert, row: Mapping[str, Any] | None) -> IncidentNot
 
 def _order(notice: IncidentNotice) -> tuple[Any, ...]:
     """Order notices by time; what gold has withdrawn comes after its successor."""
-    is_withdrawn = "withdrawn" in (notice.incident.get("attributes") or {})
-    return is_withdrawn, notice.incident["first_sign_at"], notice.incident["incident_id"]
+    return _is_withdrawn(notice), notice.incident["first_sign_at"], notice.incident["incident_id"]
+
+
+def _is_withdrawn(notice: IncidentNotice) -> bool:
+    return "withdrawn" in (notice.incident.get("attributes") or {})
 
 
 def _path(folder: str, generation: int) -> str:

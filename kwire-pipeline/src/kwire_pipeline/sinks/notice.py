@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
@@ -36,7 +36,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-SEVERITIES = {
+SEVERITIES: Mapping[str, Severity] = {
     IncidentKind.BROKER_KILLED: Severity.CRITICAL,
     IncidentKind.BROKER_PAUSED: Severity.CRITICAL,
     IncidentKind.BROKER_LOST: Severity.CRITICAL,
@@ -65,7 +65,7 @@ SEVERITIES = {
 
 def severity_of(kind: str) -> Severity:
     """Return the severity of a kind; a kind that a later version of gold has stored is a warning."""
-    return SEVERITIES[IncidentKind(kind)] if kind in set(IncidentKind) else Severity.WARNING
+    return SEVERITIES.get(kind, Severity.WARNING)
 
 
 class NoticeStatus(StrEnum):
@@ -82,22 +82,27 @@ class IncidentNotice:
     Attributes:
         status: `FIRING` for a new incident that lasts, `RESOLVED` for one that has ended.
         incident: the row of gold's `incidents`, with timezone-aware times.
-        first_labels: the labels of the first notice about the incident; None if this is the first notice.
+        labels: the identity of the incident, as Alertmanager's labels: those of the first notice about the incident,
+            whatever its row says by now. The first notice makes them: `alertname` is Kafka and the kind in camel case.
         episode: 1, and one more each time an incident that had ended turns out to last.
     """
 
     status: NoticeStatus
     incident: Mapping[str, Any]
-    first_labels: Mapping[str, str] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     episode: int = 1
 
+    def __post_init__(self) -> None:
+        if not self.labels:
+            object.__setattr__(self, "labels", _labels_of(self.incident))
+
     @classmethod
-    def from_json(cls, notice: Mapping[str, Any], first_labels: Mapping[str, str] | None, episode: int = 1) -> Self:
+    def from_json(cls, notice: Mapping[str, Any], labels: Mapping[str, str], episode: int = 1) -> Self:
         """Return the notice of these values of `as_json`."""
         row = {name: value for name, value in notice.items() if name != "status"}
         row |= {name: _time(row[name]) for name in TIMES if name in row}
         row |= {"seen_at": {sign: _time(at) for sign, at in (row.get("seen_at") or {}).items()}}
-        return cls(NoticeStatus(notice["status"]), row, first_labels, episode)
+        return cls(NoticeStatus(notice["status"]), row, labels, episode)
 
     @property
     def id(self) -> str:
@@ -108,18 +113,6 @@ class IncidentNotice:
     def key(self) -> str:
         """The identity of the notice: a repeated notice has the same key."""
         return f"{self.id}-{self.status}" if self.episode == 1 else f"{self.id}-{self.status}-{self.episode}"
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """The identity of the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case.
-
-        All notices about an incident have the labels of the first one.
-        """
-        if self.first_labels is not None:
-            return dict(self.first_labels)
-        kind = "".join(word.title() for word in str(self.incident["kind"]).split("_"))
-        named = {name: str(self.incident[name]) for name in _LABELS if self.incident[name] is not None}
-        return {"alertname": f"Kafka{kind}", "severity": str(severity_of(str(self.incident["kind"]))), **named}
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -164,7 +157,7 @@ def summary_of(missed: Sequence[IncidentNotice], since: datetime) -> IncidentNot
         "caused_by": None,
         "broker_id": None,
         "began_at": since,
-        "first_sign_at": since,
+        "first_sign_at": max(notice.incident["ended_at"] for notice in missed),  # a time of gold, unlike the others
         "first_sign": MISSED,
         "seen_at": {},
         "ended_at": now,
@@ -172,8 +165,13 @@ def summary_of(missed: Sequence[IncidentNotice], since: datetime) -> IncidentNot
         "attributes": {kind: str(count) for kind, count in counts},
         **dict.fromkeys(_COUNTS, 0),
     }
-    labels = IncidentNotice(NoticeStatus.RESOLVED, row).labels | {"severity": str(severity)}
-    return IncidentNotice(NoticeStatus.RESOLVED, row, labels)
+    return IncidentNotice(NoticeStatus.RESOLVED, row, {**_labels_of(row), "severity": str(severity)})
+
+
+def _labels_of(row: Mapping[str, Any]) -> dict[str, str]:
+    kind = "".join(word.title() for word in str(row["kind"]).split("_"))
+    named = {name: str(row[name]) for name in _LABELS if row[name] is not None}
+    return {"alertname": f"Kafka{kind}", "severity": str(severity_of(str(row["kind"]))), **named}
 
 
 def rfc3339(time: datetime | None) -> str:
