@@ -160,7 +160,7 @@ def test_stale_handle_of_a_capture_is_an_error_of_each_append(tmp_path: Path, mo
 
 
 def test_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name tells it from an output stream on a full disk."""
+    """Without a name, the error would be taken for one of the output."""
     lock = FolderLock(tmp_path)
     monkeypatch.setattr(os, "write", failing(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left") as full:

@@ -67,6 +67,19 @@ async def test_deletion_names_what_it_waits_for(adding: list[int], replicas: lis
     assert (await shown(znodes))["topic orders is marked for deletion"] == reason
 
 
+async def test_deletion_names_a_requested_reassignment() -> None:
+    partition = {"topic": "orders", "partition": 0, "replicas": [1, 7]}
+    znodes = {
+        "/brokers/topics/orders": topic([], [1, 2]),
+        "/admin/delete_topics/orders": b"",
+        "/admin/reassign_partitions": {"version": 1, "partitions": [partition]},
+    }
+
+    assert (await shown(znodes))["topic orders is marked for deletion"] == (
+        "partitions of the topic are being reassigned to 7, which cannot end: start this broker, or cancel it"
+    )
+
+
 async def test_mark_without_its_topic_is_explained() -> None:
     rows = await shown({"/brokers/topics": b"", "/admin/delete_topics/gone": b""})
 

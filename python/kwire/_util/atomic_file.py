@@ -75,7 +75,7 @@ def replace_file(
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError):
-            # The caller knows no temporary name, and an error of a descriptor, such as that of a full disk, has none.
+            # The caller knows no temporary name, and errors of descriptors, such as a full disk, have no name.
             reason = error.strerror if error.filename2 is None else f"{error.strerror} (rename)"
             raise type(error)(error.errno, reason, os.fspath(path)) from error
         raise

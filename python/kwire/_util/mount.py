@@ -42,7 +42,7 @@ class UnsupportedMount(KwireError, RuntimeError):
     Attributes:
         folder: the folder.
         operation: the operation, as the system names it.
-        purpose: what needs the operation.
+        purpose: the files that need the operation, in the plural.
         reason: the answer of the system.
     """
 
@@ -65,7 +65,7 @@ def require_operations(folder: Path, purpose: str, *operations: MountOperation) 
 
     Args:
         folder: the folder, which must exist.
-        purpose: what needs them, in the plural, such as "Delta tables".
+        purpose: the files that need them, in the plural, such as "Delta tables".
         operations: further operations.
 
     Raises:

@@ -141,7 +141,7 @@ class TailWriter:
 
     def discard(self) -> None:
         """Close and remove the file."""
-        with suppress(OSError):  # of contents that nobody reads
+        with suppress(OSError):  # its contents are dropped
             self.close()
         self.path.unlink(missing_ok=True)
 

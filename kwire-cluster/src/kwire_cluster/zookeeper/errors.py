@@ -12,7 +12,7 @@ There is one class for each error that callers can handle differently, and every
         ├── ServerError          any other error of the server
         ├── ConnectionLost       the outcome of the operation is unknown
         ├── SessionExpired       the session has ended, with its ephemeral znodes and watches
-        ├── InvalidResponse      the response cannot be read, the outcome is unknown
+        ├── MalformedResponse    the response cannot be read, the outcome is unknown
         ├── ZooKeeperAuthenticationFailed the server rejected the credentials
         ├── StoreClosed          the caller closed the store
         └── Unreachable          no server accepted the connection
@@ -34,7 +34,7 @@ __all__ = [
     "ConnectionLost",
     "ForbiddenPath",
     "InvalidConnectString",
-    "InvalidResponse",
+    "MalformedResponse",
     "NoChildrenForEphemerals",
     "NoNode",
     "NodeExists",
@@ -173,7 +173,7 @@ class ServerError(StoreError):
         return f"{self.path}: ZooKeeper error {self.name} ({self.code})"
 
 
-class InvalidResponse(StoreError):
+class MalformedResponse(StoreError):
     """The response of the server cannot be read, so a write may have been applied or not. The connection was replaced.
 
     Attributes:
@@ -188,7 +188,7 @@ class InvalidResponse(StoreError):
     def __str__(self) -> str:
         return (
             f"{self.path}: the response of ZooKeeper cannot be read, and the outcome is unknown ({self.problem}): check"
-            " that the address is that of ZooKeeper, and the limits of a proxy"
+            " the address, and the limits of a proxy"
         )
 
 

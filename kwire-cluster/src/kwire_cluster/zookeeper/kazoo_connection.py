@@ -17,7 +17,7 @@ from kazoo.retry import ForceRetryError
 __all__ = ["LONGEST_RESPONSE", "ReplacedConnection", "UnreadableResponse"]
 
 NOTICES = (WATCH_XID, PING_XID, AUTH_XID)
-"""The transaction ids of what is not the response of a request."""
+"""The transaction ids of messages that answer no request."""
 
 SHORTEST_RESPONSE = 16
 """Bytes of the header of a response."""

@@ -33,7 +33,7 @@ from kazoo.security import ACL, Id
 from kwire_cluster.zookeeper.errors import (
     BadVersion,
     ConnectionLost,
-    InvalidResponse,
+    MalformedResponse,
     NoChildrenForEphemerals,
     NodeExists,
     NoNode,
@@ -98,7 +98,7 @@ def store_error(error: BaseException, path: str) -> StoreError:
         return error_class(path)
     if isinstance(error, ZookeeperError):
         return ServerError(path, error.code, type(error).__name__)
-    return error if isinstance(error, StoreError) else InvalidResponse(path, str(error))
+    return error if isinstance(error, StoreError) else MalformedResponse(path, str(error))
 
 
 def stat_of(stat: Any) -> Stat:
@@ -163,7 +163,7 @@ class SingleRequest:
         except StoreError as error:
             complete(self._future, None, error)
         except Exception as error:  # noqa: BLE001  # of a response that the server has malformed
-            complete(self._future, None, InvalidResponse(self._path, str(error)))
+            complete(self._future, None, MalformedResponse(self._path, str(error)))
 
 
 class GetManyRequest:

@@ -73,7 +73,7 @@ class KazooStore:
         self._acl = acl
         self._client = KazooClient(handler=EventLoopHandler(self._callbacks), **options)
         replaced = self._client._connection  # noqa: SLF001  # kazoo has no setting for it
-        self._client._connection = ReplacedConnection(  # noqa: SLF001
+        self._client._connection = ReplacedConnection(  # noqa: SLF001  # the same
             self._client, replaced.retry_sleeper, replaced.logger, replaced.sasl_options
         )
         self._client.add_listener(self._state_changed)

@@ -9,7 +9,7 @@ import pytest
 
 from kwire_cluster.node import znode_watcher
 from kwire_cluster.node.znode_watcher import ZnodeWatcher
-from kwire_cluster.zookeeper.errors import ConnectionLost, InvalidResponse, ServerError, StoreError
+from kwire_cluster.zookeeper.errors import ConnectionLost, MalformedResponse, ServerError, StoreError
 from tests.cluster.memory_store import MemoryZooKeeper
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class Watcher(ZnodeWatcher):
         self.data.put_nowait((await self._store.get("/x", self._on_event)).data)
 
 
-@pytest.mark.parametrize("error", [ConnectionLost("/x"), InvalidResponse("/x", "test"), ServerError("/x", -1, "Error")])
+@pytest.mark.parametrize(
+    "error", [ConnectionLost("/x"), MalformedResponse("/x", "test"), ServerError("/x", -1, "Error")]
+)
 async def test_failed_read_is_repeated(monkeypatch: pytest.MonkeyPatch, error: StoreError) -> None:
     monkeypatch.setattr(znode_watcher, "RETRY_SECONDS", 0.0)
     store = MemoryZooKeeper().session()

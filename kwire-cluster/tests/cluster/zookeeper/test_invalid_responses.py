@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire_cluster.zookeeper import connect
-from kwire_cluster.zookeeper.errors import ConnectionLost, InvalidResponse, ServerError, StoreError
+from kwire_cluster.zookeeper.errors import ConnectionLost, MalformedResponse, ServerError, StoreError
 from kwire_cluster.zookeeper.kazoo_connection import LONGEST_RESPONSE
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def test_invalid_response_fails_its_request(form: Response) -> None:
     async with server.running() as address, asyncio.timeout(20):
         store = await connect(address, session_timeout=4)
         for attempt in range(1, 3):
-            with pytest.raises(InvalidResponse, match="/topics: the response of ZooKeeper cannot be read") as failed:
+            with pytest.raises(MalformedResponse, match="/topics: the response of ZooKeeper cannot be read") as failed:
                 await store.children("/topics")
             assert failed.value.problem
             assert server.connections <= attempt  # it does not reconnect by itself
@@ -135,5 +135,5 @@ async def test_random_responses_never_hang() -> None:
             except StoreError as error:
                 outcomes.append(type(error))
         await store.close()
-    assert InvalidResponse in outcomes
-    assert set(outcomes) <= {InvalidResponse, ConnectionLost, ServerError, list, *StoreError.__subclasses__()}
+    assert MalformedResponse in outcomes
+    assert set(outcomes) <= {MalformedResponse, ConnectionLost, ServerError, list, *StoreError.__subclasses__()}

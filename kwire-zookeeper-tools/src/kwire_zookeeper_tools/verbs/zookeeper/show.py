@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,6 +14,7 @@ from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import ActiveController, Store
+    from kwire_cluster.zookeeper.admin_requests import ListedPartition
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
@@ -123,7 +124,13 @@ async def show(
 
 
 async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
-    from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, ControllerEpoch, FeaturesZnode
+    from kwire_cluster.zookeeper import (
+        ActiveController,
+        BrokerRegistration,
+        ControllerEpoch,
+        FeaturesZnode,
+        ReassignPartitions,
+    )
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.topics import TopicRegistration
     from kwire_zookeeper_tools.children import data_of, read_children
@@ -151,9 +158,11 @@ async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
             malformed.append(error)
     await _read(store, FeaturesZnode, malformed)  # while it is malformed, the controller refuses updates of features
     nobody = None if controller is not None else "no broker is the controller"
-    async for row in _deletions(store, topics, live, nobody):
+    requested = await _read(store, ReassignPartitions, malformed)
+    targets = {} if requested is None else requested.targets()
+    async for row in _deletions(store, topics, targets, live, nobody):
         yield row
-    async for row in _reassignments(store, topics, live, nobody, malformed):
+    for row in _reassignments(topics, targets, live, nobody):
         yield row
     async for row in _elections(store, topics, live, nobody, malformed):
         yield row
@@ -177,7 +186,11 @@ def _controller_row(controller: ActiveController | None) -> ControllerZnode:
 
 
 async def _deletions(
-    store: Store, topics: Mapping[str, TopicRegistration], live: set[int], nobody: str | None
+    store: Store,
+    topics: Mapping[str, TopicRegistration],
+    targets: Mapping[ListedPartition, tuple[int, ...]],
+    live: set[int],
+    nobody: str | None,
 ) -> AsyncIterator[ControllerZnode]:
     """Return the topics that are marked for deletion. A deletion waits for every replica, and for reassignments."""
     from kwire_cluster.zookeeper.topics import DeletionMarker
@@ -189,8 +202,9 @@ async def _deletions(
             reason: str | None = "the topic does not exist: the controller removes the mark"
         else:
             reason = _down({broker for replicas in topic.partitions.values() for broker in replicas}, live)
-            if topic.adding_replicas or topic.removing_replicas:
-                missing = {broker for ids in topic.adding_replicas.values() for broker in ids} - live
+            requested = [ids for (moved, _), ids in targets.items() if moved == name]
+            if topic.adding_replicas or topic.removing_replicas or requested:
+                missing = {broker for ids in (*topic.adding_replicas.values(), *requested) for broker in ids} - live
                 waits = "partitions of the topic are being reassigned"
                 if missing:
                     waits += f" to {_listed(missing)}, which cannot end: start {_broker_word(missing)}, or cancel it"
@@ -198,19 +212,17 @@ async def _deletions(
         yield ControllerZnode(DeletionMarker.path(name), f"topic {name} is marked for deletion", nobody or reason)
 
 
-async def _reassignments(
-    store: Store,
+def _reassignments(
     topics: Mapping[str, TopicRegistration],
+    targets: Mapping[ListedPartition, tuple[int, ...]],
     live: set[int],
     nobody: str | None,
-    malformed: list[ZnodeError],
-) -> AsyncIterator[ControllerZnode]:
+) -> Iterator[ControllerZnode]:
     """Return reassignments: requested ones in their znode, and running ones in the znodes of topics (KIP-455)."""
     from kwire_cluster.zookeeper import ReassignPartitions
     from kwire_cluster.zookeeper.topics import TopicRegistration
 
-    requested = await _read(store, ReassignPartitions, malformed)
-    for (topic, partition), replicas in ({} if requested is None else requested.targets()).items():
+    for (topic, partition), replicas in targets.items():
         reason = _down(set(replicas), live) if topic in topics else f"topic {topic} does not exist"
         yield ControllerZnode(
             ReassignPartitions.path(), f"{topic}-{partition} is to move to {_listed(replicas)}", nobody or reason
