@@ -20,6 +20,7 @@ from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse, Met
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
 from kwire.messages.kip4.structures import Broker
 from kwire.protocol.errors import (
+    AdvertisedAddressUnreachable,
     ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
@@ -114,6 +115,28 @@ async def test_another_protocol_fails_at_once(
         fault = await fault_of(address, config)
     assert isinstance(fault, kind)
     assert text in str(fault)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x0a", b"SSH-2.0-x\r\n"]
+)
+async def test_advertised_address_with_another_protocol_fails_at_once(answer: bytes) -> None:
+    """In another network, a web server or a proxy can have the address that brokers advertise."""
+    async with peer(answer) as address:
+        port = int(address.rpartition(":")[2])
+
+        def respond(request: Any) -> Message:
+            assert isinstance(request, MetadataRequest)
+            return itself(port)
+
+        async def client() -> None:
+            async with await AdminClient.open(f"127.0.0.1:{broker.port}", timeout=HOUR) as admin:
+                await admin.list_groups()
+
+        async with scripted_broker("kafka", respond) as broker:
+            with pytest.raises(AdvertisedAddressUnreachable, match="a broker advertises this address") as raised:
+                await in_client_loop(client())
+    assert str(raised.value.endpoint) == address
 
 
 async def test_listener_that_requires_sasl_fails_at_once() -> None:

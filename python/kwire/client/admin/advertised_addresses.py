@@ -10,7 +10,7 @@ from errno import ETIMEDOUT
 
 from kwire._util.concurrency import running_loop, timeout_after
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire.protocol.errors import AdvertisedAddressUnreachable, ConnectFailed, ConnectionFault
+from kwire.protocol.errors import AdvertisedAddressUnreachable, ConnectFailed, ConnectionFault, OversizedFrame
 
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
@@ -40,6 +40,7 @@ class AdvertisedAddresses:
 
         Raises:
             AdvertisedAddressUnreachable: there is no connection. It is retriable until the limit of the address.
+                A peer that does not speak Kafka's protocol stays so, and is not tried again.
             ConnectionFault: the peer was reached, and is of no use.
         """
         if endpoint in self._reached:
@@ -51,6 +52,8 @@ class AdvertisedAddresses:
                 await self._pool.get(endpoint)
         except ConnectFailed as fault:
             cause, errno = fault.cause, fault.errno
+        except OversizedFrame as fault:  # a web server or a proxy, for example: the address is for another network
+            raise AdvertisedAddressUnreachable(endpoint, fault.reason()) from None
         except ConnectionFault:
             self._reached.add(endpoint)
             raise
