@@ -202,7 +202,7 @@ JSON_FILES = (
 def test_encoding_of_a_refused_json_file_is_named(
     line: str, cluster: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Editors and shells of Windows save UTF-16; without a byte order mark it cannot be told from other texts."""
+    """Editors and shells of Windows save UTF-16. Without a byte order mark, it looks like other texts."""
     file = tmp_path / "windows.json"
     file.write_bytes('{"version": 1, "partitions": []}'.encode("utf-16-le"))
     assert run_line(cluster, tmp_path, f"{line} {file}") == 1
