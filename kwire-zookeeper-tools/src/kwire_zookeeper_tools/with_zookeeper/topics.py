@@ -117,7 +117,11 @@ def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int, exist
         return f"topic name {topic} is illegal, contains a character other than ASCII alphanumerics, '.', '_' and '-'"
     if error.kafka_code == ErrorCode.INVALID_PARTITIONS and "alter" in run.values:
         return "The number of partitions for a topic can only be increased"
-    factor = run.values.number("replication-factor")
+    partitions, factor = run.values.number("partitions"), run.values.number("replication-factor")
+    if partitions is not None and partitions < 1:
+        return "number of partitions must be larger than 0"
+    if factor is not None and factor < 1:
+        return "replication factor must be larger than 0"
     if error.kafka_code == ErrorCode.INVALID_REPLICATION_FACTOR and factor is not None and factor > brokers:
         return f"replication factor: {factor} larger than available brokers: {brokers}"
     unknown = UNKNOWN_CONFIG.match(error.text)

@@ -92,6 +92,14 @@ async def test_topics_are_created_described_changed_and_deleted(zookeeper: tuple
             ["--create", "--topic", "x", "--partitions", "2", "--replication-factor", "9"],
             "replication factor: 9 larger than available brokers: 2",
         ),
+        (
+            ["--create", "--topic", "x", "--partitions", "0", "--replication-factor", "1"],
+            "number of partitions must be larger than 0",
+        ),
+        (
+            ["--create", "--topic", "x", "--partitions", "2", "--replication-factor", "0"],
+            "replication factor must be larger than 0",
+        ),
     ],
 )
 async def test_wrong_use_of_topics_is_one_sentence(words: list[str], sentence: str, zookeeper: tuple[str, str]) -> None:
