@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from kwire_admin.operations.parameters import NotFound
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.reassign_partitions import rollback as rollback_module
 from kwire_admin.operations.verbs.reassign_partitions.cancel import cancel
+from kwire_admin.operations.verbs.reassign_partitions.status import status
+from kwire_admin.operations.verbs.reassignments import explain
 from kwire_admin.reassignment.execution.journal import Phase
 
 if TYPE_CHECKING:
@@ -108,3 +111,48 @@ async def test_script_sets_no_throttle_on_a_dead_broker() -> None:
             await throttle_brokers(admin, {"orders": topic}, {"orders": {0: (1, 2)}}, 1000)
             assert sorted(admin.altered) == ["broker 1", "broker 2", "topic orders"]
             assert admin.altered[-1] == "topic orders", "rates come first: without them the lists have no effect"
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_progress_of_a_dead_broker_is_not_known(seed: int, tmp_path: Path) -> None:
+    """Neither the bytes nor the time left: without the broker, the move does not end. A dead source is alike."""
+    choose = random.Random(seed)
+    dead = choose.choice([1, 2, 3])
+    replicas = [tuple(choose.sample([1, 2, 3], 2)) for _ in range(6)]  # from the second to the first
+    warnings: list[str] = []
+    with FakeCluster(brokers=3) as cluster:
+        cluster.create_topic("orders", assignment=replicas)
+        cluster.set_ends("orders", dict.fromkeys(range(6), 1000))
+        async with await Moving.open(cluster.bootstrap) as admin:
+            admin.moves = {
+                index: PartitionMove((new, old), (new,), (old,)) for index, (new, old) in enumerate(replicas)
+            }
+            cluster.stop_broker(dead)
+            rows: list[Any] = await status(Run(admin, warn=warnings.append), sample=0, journal=tmp_path)
+    known = {row.partition for row in rows if row.done is not None}
+    assert known == {index for index, brokers in enumerate(replicas) if dead not in brokers}
+    assert all(row.seconds_left is None for row in rows if row.partition not in known)
+    waiting = sum(new == dead for new, _ in replicas)
+    assert len(warnings) == bool(waiting)
+    assert not warnings or warnings[0].startswith(f"broker {dead} is not alive: {waiting} move")
+
+
+async def test_throttles_that_nothing_needs_are_named(tmp_path: Path) -> None:
+    notes: list[str] = []
+    with FakeCluster(brokers=3, topics=["orders"]) as cluster:
+        async with await Moving.open(cluster.bootstrap) as admin:
+            admin.moves = {}
+            run = Run(admin, note=notes.append)
+            await status(run, journal=tmp_path)
+            assert notes == []
+            cluster.set_config("follower.replication.throttled.rate", "1000", broker=2)
+            await status(run, journal=tmp_path)
+    [note] = notes
+    assert note.startswith("broker/2 has a throttle of replication although nothing moves: `configs delete broker/2 ")
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if not phase.is_final])
+def test_advice_is_a_command_that_accepts_the_run(phase: Phase, tmp_path: Path) -> None:
+    state: Any = SimpleNamespace(phase=phase, completed_batches=0, batches=[()], throttles={"broker 1": {}}, reason="")
+    assert ("`resume`" in explain(state, tmp_path, None)) == (phase is not Phase.CANCELLING)
+    assert "`cancel`" in explain(state, tmp_path, None)

@@ -9,7 +9,9 @@ from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import bar, size_text
 from kwire._util.text_files import EncodingError, read_text
+from kwire.client.admin import AdminError, BrokerNotFound
 from kwire.errors import KwireError
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import Failed
 from kwire_admin.operations.parameters import InvalidArgument, NotFound, Syntax
 from kwire_admin.operations.rows import column
@@ -18,6 +20,8 @@ from kwire_admin.reassignment.errors import InvalidAssignment
 from kwire_admin.reassignment.execution.executor import Executor
 from kwire_admin.reassignment.execution.journal import Phase, RunState
 from kwire_admin.reassignment.execution.run_folder import cluster_folder, newest_run, read_run
+from kwire_admin.reassignment.execution.throttles import throttled_by
+from kwire_admin.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Rows
@@ -100,6 +104,23 @@ async def runs_of(run: Run, journal: Path | None) -> Path:
     return cluster_folder(journal, (await run.admin.describe_cluster()).cluster_id)
 
 
+async def note_throttles(run: Run) -> None:
+    """Name the brokers with a throttle that nothing needs: a tool that was killed, or another tool, has left it."""
+    if run.admin.dialect != "kafka":
+        return
+    try:
+        left = await throttled_by(run.admin)
+    except (AdminError, BrokerNotFound, ConnectionFault) as error:
+        run.note(f"it is not known whether brokers are throttled: {error}")
+        return
+    if left:
+        verb = "has" if len(left) == 1 else "have"
+        run.note(
+            f"{', '.join(left)} {verb} a throttle of replication although nothing moves: "
+            f"`configs delete {left[0]} {' '.join(RATES)}` removes it"
+        )
+
+
 async def newest_run_of(run: Run, journal: Path | None) -> tuple[Path, RunState]:
     """Return the folder and the state of the newest run.
 
@@ -177,9 +198,10 @@ def explain(state: RunState, path: Path, process: str | None) -> str:
     if state.phase.is_final and not state.throttles:
         return f"run {path.name} is {state.phase}; {done}"
     throttled = f"; {', '.join(sorted(state.throttles))} may be throttled" if state.throttles else ""
+    # `resume` refuses a run that is being cancelled.
+    resume = "" if state.phase is Phase.CANCELLING else "continue it with `resume`, or "
     return (
-        f"run {path.name} is not complete, and no process executes it; {done}{throttled}: continue it with "
-        "`resume`, or end it with `cancel`"
+        f"run {path.name} is not complete, and no process executes it; {done}{throttled}: {resume}end it with `cancel`"
     )
 
 
@@ -191,6 +213,7 @@ __all__ = [
     "finished",
     "follow",
     "newest_run_of",
+    "note_throttles",
     "parse_size",
     "read_file",
     "runs_of",

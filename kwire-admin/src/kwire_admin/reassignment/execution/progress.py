@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire_admin.reassignment.snapshot import PartitionKey
-from kwire_admin.reassignment.snapshot_reader import replica_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,19 +30,27 @@ class MoveProgress(NamedTuple):
 async def read_progress(
     admin: AdminClient, adding: Mapping[PartitionKey, tuple[int, ...]]
 ) -> dict[PartitionKey, MoveProgress]:
-    """Return the progress by partition. Partitions without a replica anywhere are left out.
+    """Return the progress by partition.
+
+    Partitions are left out if their progress is not known: a broker that receives one does not answer, or no broker
+    with a complete replica does.
 
     Args:
         adding: the brokers that receive replicas, by partition.
     """
-    log_dirs = await admin.describe_log_dirs()
-    totals = replica_sizes(log_dirs)
-    done: dict[PartitionKey, int] = defaultdict(int)
+    log_dirs = await admin.describe_log_dirs(unanswered={})
+    answered = {log_dir.broker for log_dir in log_dirs}
+    totals: dict[PartitionKey, int] = defaultdict(int)
+    received: dict[PartitionKey, list[int]] = defaultdict(list)
     for log_dir in log_dirs:
         for replica in log_dir.replicas:
             key = PartitionKey(replica.topic, replica.partition)
             if log_dir.broker in adding.get(key, ()):
-                done[key] += min(replica.size, totals[key])
+                received[key].append(replica.size)
+            elif key in adding:
+                totals[key] = max(totals[key], replica.size)
     return {
-        key: MoveProgress(done[key], totals[key] * len(brokers)) for key, brokers in adding.items() if key in totals
+        key: MoveProgress(sum(min(size, totals[key]) for size in received[key]), totals[key] * len(brokers))
+        for key, brokers in adding.items()
+        if key in totals and answered >= {*brokers}
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.execution.run_folder import RunFolder
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["Throttles", "ThrottlesLeft", "check_rate"]
+__all__ = ["Throttles", "ThrottlesLeft", "check_rate", "throttled_by"]
 
 OWN_SOURCES = frozenset({ConfigSource.TOPIC, ConfigSource.BROKER})
 PAUSE = 0.1
@@ -183,6 +183,24 @@ async def check_rate(admin: AdminClient, moves: Iterable[Move], rate: int) -> No
     changes = {resource: ConfigChange(set=dict(values)) for resource, values in rates.items()}
     if changes:
         (await admin.alter_configs(changes, validate_only=True)).raise_first()
+
+
+async def throttled_by(admin: AdminClient) -> list[str]:
+    """Return the brokers with a throttle of their own, such as `broker/1`, for a cluster in which nothing moves.
+
+    Raises:
+        AdminError: the user cannot see the configs of brokers.
+        ConnectionFault: a broker does not answer.
+        BrokerNotFound: a broker has just stopped.
+    """
+    described = await admin.describe_configs(_broker(broker.id) for broker in (await admin.describe_cluster()).brokers)
+    throttled: list[str] = []
+    for resource, configs in described.items():
+        if isinstance(configs, AdminError):
+            raise configs
+        if any(name in configs and configs[name].source in OWN_SOURCES for name in RATES):
+            throttled.append(f"broker/{resource.name}")
+    return throttled
 
 
 async def _rates(admin: AdminClient, moves: Iterable[Move], rate: int) -> dict[ConfigResource, dict[str, str]]:

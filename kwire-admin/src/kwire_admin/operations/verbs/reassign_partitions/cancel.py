@@ -14,6 +14,7 @@ from kwire_admin.operations.verbs.reassignments import (
     check_not_running,
     executor,
     explain,
+    note_throttles,
     runs_of,
     summary,
 )
@@ -89,4 +90,5 @@ async def _cancel_moves_of_others(run: Run, ended: str) -> Rows[RunSummary]:
     if run.dry_run:
         return [*failures, row]
     run.note("throttles that another tool has set stay as they are")
+    await note_throttles(run)
     return [*failures, replace(row, phase="cancelled", failed=len(failures))]

@@ -8,12 +8,13 @@ from kwire._util.concurrency import sleep
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire._util.readable import bar
+from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.execution_options import JournalFolder
-from kwire_admin.operations.verbs.reassignments import explain, runs_of
+from kwire_admin.operations.verbs.reassignments import explain, note_throttles, runs_of
 from kwire_admin.reassignment.execution.progress import read_progress
 from kwire_admin.reassignment.execution.run_folder import is_over, newest_run, read_run, running_process
 from kwire_admin.reassignment.snapshot import PartitionKey
@@ -21,7 +22,6 @@ from kwire_admin.reassignment.snapshot import PartitionKey
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from kwire.client.admin import AdminError
     from kwire_admin.reassignment.execution.progress import MoveProgress
 
 
@@ -78,9 +78,10 @@ async def status(
     now: dict[PartitionKey, MoveProgress] = {}
     # Two samples give the rate; nodes of kwire have no logs to measure.
     if adding and run.admin.dialect == "kafka":
-        before = await read_progress(run.admin, adding)
-        await sleep(sample)
-        now = await read_progress(run.admin, adding)
+        before = await _progress(run, adding)
+        if before:
+            await sleep(sample)
+            now = await _progress(run, adding)
     folder = await runs_of(run, journal)
     newest = newest_run(folder)
     state = None if newest is None else read_run(newest)
@@ -97,9 +98,30 @@ async def status(
             key = PartitionKey(topic.topic, index)
             measured = _measured(before.get(key), now.get(key), sample, at_throttle.get(key))
             rows.append(MovingPartition(topic.topic, index, str(status_now), replicas, added, removed, *measured))
+    await _note_dead_targets(run, adding)
     if newest is not None and state is not None:
         run.note(explain(state, newest, running_process(folder)))
+    if not rows and (state is None or is_over(state)):
+        await note_throttles(run)
     return rows
+
+
+async def _progress(run: Run, adding: Mapping[PartitionKey, tuple[int, ...]]) -> dict[PartitionKey, MoveProgress]:
+    """Return the progress of moves; none for a user who cannot see the log directories."""
+    try:
+        return await read_progress(run.admin, adding)
+    except AdminError as error:
+        run.warn(f"the progress of the moves is not known ({error.reason}).")
+        return {}
+
+
+async def _note_dead_targets(run: Run, adding: Mapping[PartitionKey, tuple[int, ...]]) -> None:
+    """Name the brokers that are to receive replicas and are not alive: without them, moves do not end."""
+    live = {broker.id for broker in (await run.admin.describe_cluster()).brokers} if adding else set()
+    waiting = Counter(broker for brokers in adding.values() for broker in brokers if broker not in live)
+    for broker, count in sorted(waiting.items()):
+        moves = "1 move does not progress" if count == 1 else f"{count} moves do not progress"
+        run.warn(f"broker {broker} is not alive: {moves} without it.")
 
 
 def _seconds_at(
