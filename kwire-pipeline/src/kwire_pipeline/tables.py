@@ -11,8 +11,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import pyarrow as pa
 
 
@@ -178,14 +176,3 @@ def _split(types: str) -> list[str]:
         else:
             parts[-1] += character
     return parts
-
-
-def as_markdown(tables: Iterable[Table]) -> str:
-    """Return the tables as the documentation shows them."""
-    parts = []
-    for table in tables:
-        rows = "\n".join(f"| `{c.name}` | {c.type} | {c.doc} | {c.unit} |" for c in table.columns)
-        parts.append(
-            f"### {table.name}\n\n{table.doc}\n\n| column | type | meaning | unit |\n|---|---|---|---|\n{rows}\n"
-        )
-    return "\n".join(parts)

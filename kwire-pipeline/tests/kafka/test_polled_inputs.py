@@ -16,9 +16,9 @@ from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, Config
 from kwire.testing.kafka import Kafka44
 from kwire_pipeline.gold.config_deviations import set_desired_configs
 from kwire_pipeline.pipeline import Pipeline
-from kwire_pipeline.silver.state_builder import silver_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from tests.kafka.administrator import Administrator
+from tests.pipeline.recorded import silver_rows
 from tests.pipeline.session import start_session
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from kwire.capture.rows import Row, RowKind, to_rows
 from kwire.capture.table_import import from_table
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire_pipeline.gold.snapshot import PipelineSnapshot
-from kwire_pipeline.silver.state_builder import silver_rows
+from kwire_pipeline.silver.state_builder import StateBuilder
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.manifest import FileKind
@@ -200,6 +200,23 @@ def snapshots(name: str) -> tuple[Snapshot, ...]:
         for line in log_lines(name)
         if "snapshot" in line
     )
+
+
+def silver_rows(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of silver for rows of bronze, which are in order of time for each broker.
+
+    Args:
+        before: the state to start from (`StateBuilder.state`).
+
+    Returns:
+        The rows of every table of `SILVER_SCHEMAS`, as `StateBuilder.rows` has them.
+    """
+    builder = StateBuilder()
+    builder.seed(before)
+    for row in rows:
+        builder.apply(row)
+    builder.end()
+    return builder.take()
 
 
 def silver(rows: Iterable[Row]) -> dict[str, pa.Table]:

@@ -14,10 +14,9 @@ from pyspark.sql import functions as f
 from kwire.capture import Capture
 from kwire.capture.rows import Row, RowKind, to_batch
 from kwire_pipeline.pipeline import Pipeline
-from kwire_pipeline.silver.state_builder import silver_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.commits import PipelineStore
-from tests.pipeline.recorded import RECORDINGS, bronze
+from tests.pipeline.recorded import RECORDINGS, bronze, silver_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,10 +13,11 @@ from kwire_pipeline.gold import TABLES
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.manifest import date_of
-from kwire_pipeline.tables import DATE, HOUR, as_markdown
+from kwire_pipeline.tables import DATE, HOUR
 from tests.docs.pages import as_module
 from tests.paths import ROOT
 from tests.pipeline.recorded import RECORDINGS, bronze
+from tests.pipeline.table_pages import as_markdown
 
 if TYPE_CHECKING:
     import pytest

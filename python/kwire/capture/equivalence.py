@@ -114,7 +114,7 @@ class FullResponse:
         if layout.sum_bytes(payload) != _sum_bytes(layout.before) + _sum_bytes(layout.after):
             return False
         message = message or decode_row(row)
-        before = decode_row(row._replace(frame=self.build_frame(0, 0)))
+        before = decode_row(row._replace(frame=self.build_frame(0)))
         if message is None or before is None or not is_equivalent(before, message):
             return False
         # The next response is likely to have this order. One assignment: a signal handler may raise at any point.
@@ -128,10 +128,10 @@ class FullResponse:
         (controller_id,) = unpack_from(">i", payload, self._layout.controller_at)
         return int(controller_id)
 
-    def build_frame(self, correlation_id: int, controller_id: int | None) -> bytes:
-        """Return the payload of an equivalent response, with elements in the order of the latest match."""
+    def build_frame(self, controller_id: int | None) -> bytes:
+        """Return the payload of an equivalent response with correlation id 0, in the order of the latest match."""
         layout = self._layout
-        pieces = [correlation_id.to_bytes(4, "big", signed=True), layout.before]
+        pieces = [bytes(CORRELATION_ID_SIZE), layout.before]
         if layout.controller_at is not None:
             pieces += [(controller_id or 0).to_bytes(4, "big", signed=True), layout.after]
         return b"".join(pieces)

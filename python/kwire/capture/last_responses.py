@@ -129,7 +129,7 @@ class LastResponses:
         self._requests = {key: state for key, state in self._requests.items() if now - state.polled_at <= CARRY_FOR}
         for key, state in self._requests.items():
             self._requests[key] = state._replace(latest_full=state.full.polled_at, latest_same=None)
-            frame = state.response.build_frame(0, state.full.controller_id)
+            frame = state.response.build_frame(state.full.controller_id)
             yield state.full._replace(kind=RowKind.CARRIED, frame=frame, clock_step_us=None)
 
     def load(self, rows: Iterable[Row]) -> None:

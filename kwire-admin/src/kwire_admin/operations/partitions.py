@@ -7,7 +7,7 @@ from kwire.client.admin import AdminError, TopicPartition
 from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient, TopicDescription
 
@@ -26,14 +26,11 @@ def parse_numbers(text: str | None) -> tuple[int, ...] | None:
         raise InvalidArgument(f"expected numbers separated by commas, found {text!r}") from None
 
 
-async def existing_partitions(
-    admin: AdminClient, topics: Sequence[str] = (), numbers: Collection[int] | None = None
-) -> list[TopicPartition]:
+async def existing_partitions(admin: AdminClient, topics: Sequence[str] = ()) -> list[TopicPartition]:
     """Return the partitions of topics in alphabetical order.
 
     Args:
         topics: the topics; all but internal ones if there are none.
-        numbers: only these partitions; None for all.
 
     Raises:
         AdminError: a topic does not exist, or cannot be described.
@@ -43,7 +40,6 @@ async def existing_partitions(
         for name, topic in (await existing_topics(admin, topics)).items()
         if topics or not topic.is_internal
         for partition in topic.partitions
-        if numbers is None or partition.partition in numbers
     ]
 
 

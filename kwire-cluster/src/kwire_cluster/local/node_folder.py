@@ -22,6 +22,8 @@ __all__ = ["NodeFailed", "NodeFolder"]
 
 START_SECONDS = 60.0
 """Time for a node to join the cluster."""
+END_OF_LOG = 4000
+"""Maximum number of characters of a log in an error."""
 
 
 class NodeFailed(KwireError):
@@ -130,5 +132,5 @@ class NodeFolder:
             while self.is_run_by(pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
 
-    def _end_of_log(self, characters: int = 4000) -> str:
-        return self.log.read_text(encoding="utf-8", errors="replace")[-characters:].strip()
+    def _end_of_log(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")[-END_OF_LOG:].strip()

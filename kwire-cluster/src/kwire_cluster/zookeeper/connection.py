@@ -113,7 +113,7 @@ async def connect(
     remove_listener()
     if state != SessionState.CONNECTED:
         await store.close()
-        raise store.final_error("/")
+        raise store.final_error()
     servers, _, chroot = hosts.partition("/")
     if make_chroot and chroot:
         connect_parent = partial(

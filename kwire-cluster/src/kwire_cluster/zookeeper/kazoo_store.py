@@ -199,10 +199,10 @@ class KazooStore:
         """Start to connect. Only `connect` calls this method."""
         self._client.start_async()
 
-    def final_error(self, path: str) -> StoreError:
+    def final_error(self) -> StoreError:
         """Return the error of a session that has ended. Only `connect` calls this method."""
         assert self._final is not None
-        return self._final(path)
+        return self._final("/")
 
     # The following methods run in both threads.
 

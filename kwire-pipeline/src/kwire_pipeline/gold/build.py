@@ -352,7 +352,7 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
     if start is not None:
         # The first savepoint of the day is read by the tasks themselves, filtered (`FoldTask`).
         rows = rows.unionByName(build.saved_partitions(window.incidents_since, start, with_first=False))
-        if _has_rows_since(build, "configs", start):
+        if _has_configs_since(build, start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
             topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic"))
             rows = rows.unionByName(transitions.changed_topics(topics.distinct()).withColumn("as_of", f.lit("")))
@@ -369,9 +369,9 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
     return fold(rows, periods, task)
 
 
-def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
+def _has_configs_since(build: GoldBuild, start: datetime) -> bool:
     oldest = microseconds(start - build.clocks.bound)
-    return any(file.last is None or file.last >= oldest for file in build.files(f"silver/{table}"))
+    return any(file.last is None or file.last >= oldest for file in build.files("silver/configs"))
 
 
 def _agreed(folded: DataFrame) -> DataFrame:

@@ -413,23 +413,6 @@ class StateBuilder:
         self._add_poll(row, error=f"unreadable answer: {kind}{where}")
 
 
-def silver_rows(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of silver for rows of bronze, which are in order of time for each broker.
-
-    Args:
-        before: the state to start from (`StateBuilder.state`).
-
-    Returns:
-        The rows of every table of `SILVER_SCHEMAS`, as `StateBuilder.rows` has them.
-    """
-    builder = StateBuilder()
-    builder.seed(before)
-    for row in rows:
-        builder.apply(row)
-    builder.end()
-    return builder.take()
-
-
 def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
     """Return the current configs of a broker as one response, newer than the other rows of the broker.
 

@@ -36,7 +36,7 @@ from kwire_pipeline.store.table_log import TableLog
 from kwire_pipeline.store.table_version import blame, number_of, pinned_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from deltalake import DeltaTable
 
@@ -185,13 +185,7 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
             versions[name] = table.version()
         totals[name] = sum(file.rows for file in current.values())
     # 2. One commit with a number that no table and no record has, so that it is applied to all of them.
-    gone = {check.name for check in checks if check.table is None and check.name.startswith("gold/")}
-    progress = replace(
-        newest.progress,
-        versions={name: versions.get(name, 0) for name in newest.progress.versions if name not in gone},
-        totals={name: rows for name, rows in totals.items() if name not in gone},
-        commits={check.name: number_of(check.table) for check in checks if check.table is not None},
-    )
+    progress = _repaired_progress(newest.progress, checks, versions, totals)
     if drops_gold:
         progress.gold = {}
         steps.append(Finding("gold", "is dropped: run `kwire pipeline gold`"))
@@ -203,6 +197,19 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     if execute:
         store.restore(CommitRecord(max(numbers), progress), change, lost, recovered)
     return steps
+
+
+def _repaired_progress(
+    progress: StoreProgress, checks: Sequence[TableCheck], versions: Mapping[str, int], totals: Mapping[str, int]
+) -> StoreProgress:
+    """Return the progress with the versions and totals of the tables that exist after a repair."""
+    gone = {check.name for check in checks if check.table is None and check.name.startswith("gold/")}
+    return replace(
+        progress,
+        versions={name: versions.get(name, 0) for name in progress.versions if name not in gone},
+        totals={name: rows for name, rows in totals.items() if name not in gone},
+        commits={check.name: number_of(check.table) for check in checks if check.table is not None},
+    )
 
 
 def _drops_gold(checks: Sequence[TableCheck]) -> bool:

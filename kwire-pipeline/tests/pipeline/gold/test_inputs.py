@@ -32,8 +32,9 @@ from kwire.messages.kafka.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kwire_pipeline.pipeline import Pipeline
-from kwire_pipeline.silver.state_builder import StateBuilder, silver_rows
+from kwire_pipeline.silver.state_builder import StateBuilder
 from tests.pipeline.bronze_rows import START, response, table, topic
+from tests.pipeline.recorded import silver_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,10 +16,10 @@ from kwire_pipeline.gold import broker_disk, config_deviations, consumer_lag
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sql_views import VIEWS, create_views, open_duckdb, write_duckdb
 from kwire_pipeline.store.commits import PipelineStore
-from kwire_pipeline.tables import as_markdown
 from tests.docs.pages import as_module
 from tests.paths import ROOT
 from tests.pipeline.recorded import tables
+from tests.pipeline.table_pages import as_markdown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

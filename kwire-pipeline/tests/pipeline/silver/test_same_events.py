@@ -37,10 +37,10 @@ from kwire.metadata.requested_topics import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
 from kwire.metadata.timestamps import microseconds
 from kwire.storage.location import Location
-from kwire_pipeline.silver.state_builder import StateBuilder, silver_rows
+from kwire_pipeline.silver.state_builder import StateBuilder
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic
-from tests.pipeline.recorded import NAMES, bronze
+from tests.pipeline.recorded import NAMES, bronze, silver_rows
 from tests.pipeline.silver.silver_events import TimedEvent, silver_events
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from kwire.messages.kafka.metadata import (
     MetadataResponseTopic,
 )
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.silver.state_builder import StateBuilder, silver_rows
+from kwire_pipeline.silver.state_builder import StateBuilder
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
-from tests.pipeline.recorded import RECORDINGS, bronze
+from tests.pipeline.recorded import RECORDINGS, bronze, silver_rows
 
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 BROKERS = tuple(MetadataResponseBroker(node_id=id, host=f"b{id}", port=9092, rack=None) for id in (1, 2, 3))

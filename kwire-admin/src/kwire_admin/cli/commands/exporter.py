@@ -15,6 +15,7 @@ from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 
 if TYPE_CHECKING:
+    from kwire.terminal.cluster import ClusterChoice
     from kwire_admin.exporter.selection import Selection
 
 LEVELS = ("cluster", "topic", "partition", "replica")
@@ -113,10 +114,8 @@ def exporter(
         print(MONITORING_FILES[printed](), end="")
         return 0
     require("prometheus_client", "exporter")
-    if all_clusters and not (clusters := tuple(cluster_names())):
-        raise click.UsageError("--all-clusters: the configuration file has no clusters")
     selection = _selection(options)
-    chosen = [choose_checked(dict(options), "kwire-exporter", name) for name in dict.fromkeys(clusters) or [None]]
+    chosen = _clusters(tuple(cluster_names()) if all_clusters else clusters, all_clusters, options)
     of_clusters = {option.name for option in cluster_options()}
     checked = http_options(extra="exporter", **{name: options[name] for name in options.keys() - of_clusters})
     from kwire_admin.exporter.application import MonitoredCluster, application
@@ -140,6 +139,17 @@ def exporter(
     subject = "metrics of " + ", ".join(cluster.name or cluster.bootstrap for cluster in chosen)
     run_server(lambda _: application(monitored, checked.tokens), checked, subject)
     return 0
+
+
+def _clusters(names: tuple[str, ...], all_clusters: bool, options: dict[str, Any]) -> list[ClusterChoice]:
+    """Return the clusters of these names, each once; without names, the cluster of the other options.
+
+    Raises:
+        click.UsageError: all clusters are wanted, and the configuration file has none.
+    """
+    if all_clusters and not names:
+        raise click.UsageError("--all-clusters: the configuration file has no clusters")
+    return [choose_checked(dict(options), "kwire-exporter", name) for name in dict.fromkeys(names) or [None]]
 
 
 def _selection(options: dict[str, Any]) -> Selection:

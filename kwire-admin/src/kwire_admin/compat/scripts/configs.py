@@ -352,7 +352,7 @@ async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entit
             "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "
             "of a process: use kafka users set"
         )
-    _check_quota_names(entities, added, "added")
+    _check_quota_names(entities, added)
     set = {}
     for key, value in added.items():
         try:
@@ -365,7 +365,7 @@ async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entit
         _print_updated(run, entity)
 
 
-def _check_quota_names(entities: list[Entity], names: Iterable[str], verb: str) -> None:
+def _check_quota_names(entities: list[Entity], names: Iterable[str]) -> None:
     """Check that configs are quotas of their entities.
 
     Raises:
@@ -378,7 +378,7 @@ def _check_quota_names(entities: list[Entity], names: Iterable[str], verb: str) 
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ScriptFailed(
-            f"Only {kind} configs can be {verb} for '{types[0]}' using --bootstrap-server. Unexpected config names: "
+            f"Only {kind} configs can be added for '{types[0]}' using --bootstrap-server. Unexpected config names: "
             f"{','.join(unknown)}"
         )
 
