@@ -89,7 +89,7 @@ def test_address_that_may_be_one_with_a_port_needs_brackets(text: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", SECURITY_PROTOCOLS)
-def test_protocol_in_front_must_be_that_of_the_connection(protocol: str) -> None:
+def test_protocol_in_front_must_be_the_one_of_the_connection(protocol: str) -> None:
     assert Endpoint.parse_all(f"{protocol}://a:1,{protocol.lower()}://[::1]:2", protocol) == (
         Endpoint("a", 1),
         Endpoint("::1", 2),

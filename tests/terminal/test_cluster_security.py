@@ -26,7 +26,7 @@ CASES = 250
 
 
 class Sources(NamedTuple):
-    """What each source says about the protocol of a connection; None for a source that is missing.
+    """The protocol of a connection by source; None for a source that is missing.
 
     Attributes:
         option: the file of `--command-config`.
@@ -47,7 +47,7 @@ class Sources(NamedTuple):
     choosing: str
 
     def files(self) -> list[str]:
-        """Return the protocols of the files and tables that concern the connection, the one that wins first."""
+        """Return the protocols of the files and tables that concern the connection, the winner first."""
         has_cluster = self.choosing != "--bootstrap"
         variable = None if self.choosing == "--cluster" else self.variable
         found = [self.option or variable, self.cluster if has_cluster else None]

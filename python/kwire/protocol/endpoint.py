@@ -112,7 +112,7 @@ def _is_host(text: str) -> bool:
 def _is_name(text: str) -> bool:
     labels = text.removesuffix(".").split(".")
     return text.isascii() and all(
-        0 < len(label) <= LONGEST_LABEL and label.replace("-", "").replace("_", "").isalnum() for label in labels
+        0 < len(label) <= LONGEST_LABEL and label.replace("-", "a").replace("_", "a").isalnum() for label in labels
     )
 
 

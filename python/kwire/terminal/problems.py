@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
+from kwire.client.admin.errors import (
+    AdminError,
+    ChangeTimeout,
+    ControllerNotFound,
+    NotSupported,
+    OutcomeUnknown,
+    UnfinishedChange,
+)
 from kwire.errors import EncodeError, KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
@@ -94,6 +101,8 @@ PROBLEMS: dict[type[Exception], Problem] = {
 
 def problem_of(error: Exception) -> Problem:
     """Return the kind of an error."""
+    if isinstance(error, UnfinishedChange):
+        return Problem.OUTCOME_UNKNOWN
     if isinstance(error, AdminError):
         if error.code in AUTHORIZATION:
             return Problem.NOT_AUTHORIZED

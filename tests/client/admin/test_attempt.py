@@ -125,7 +125,8 @@ def test_response(code: int, dialect: Dialect, is_repeatable: bool, may_retry: b
         refusal = answered.timed_out(SECONDS, not_found)
         assert (refusal.response, refusal.endpoint, refusal.attempts) == (RESPONSE, BROKER, 1)
     else:
-        assert answer == (RESPONSE, BROKER, 1)
+        assert answer is not None
+        assert (answer.response, answer.endpoint, answer.attempts) == (RESPONSE, BROKER, 1)
 
 
 @pytest.mark.parametrize("is_repeatable", [False, True])

@@ -16,6 +16,7 @@ from kwire.client.admin import (
     ConfigChange,
     ConfigResource,
     ConfigResourceType,
+    NewTopic,
     OutcomeUnknown,
     ResourceType,
     ScramMechanismName,
@@ -30,6 +31,8 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from kwire.messages.kafka.create_acls import AclCreationResult, CreateAclsResponse
+from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicResponse_V2
 from kwire.messages.kip4.structures import TopicResult
@@ -121,6 +124,22 @@ async def test_other_command_is_sent_once(request_name: str, command: Callable[[
 
     assert script.broker is not None
     assert sum(type(received).__name__ == request_name for received in script.broker.received) == 1
+
+
+async def test_request_with_one_refused_item_is_not_sent_again() -> None:
+    """The other topic exists now: a second request would report that it existed before."""
+    results = (("a", ErrorCode.NOT_CONTROLLER), ("b", ErrorCode.NONE))
+    answer = CreateTopicsResponse(
+        topics=tuple(CreatableTopicResult(name=name, error_code=code, error_message=None) for name, code in results)
+    )
+    topic = NewTopic(partitions=1, replication_factor=1)
+    responses: Responses = {"CreateTopicsRequest": [answer]}
+    script = Script(**responses)
+
+    outcomes = await run("kafka", script, lambda admin: admin.create_topics({"a": topic, "b": topic}))
+
+    assert {item: error and error.code for item, error in outcomes.items()} == {"a": 41, "b": None}
+    assert outcomes.attempts == 1
 
 
 TOPIC_T = ConfigResource(ConfigResourceType.TOPIC, "t")

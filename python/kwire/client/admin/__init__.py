@@ -36,6 +36,7 @@ _MODULES = {
         "ControllerNotFound",
         "NotSupported",
         "OutcomeUnknown",
+        "UnfinishedChange",
     ),
     "kwire.client.admin.feature_values": (
         "FeatureMetadata",

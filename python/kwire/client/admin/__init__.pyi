@@ -20,6 +20,7 @@ from kwire.client.admin.errors import ChangeTimeout as ChangeTimeout
 from kwire.client.admin.errors import ControllerNotFound as ControllerNotFound
 from kwire.client.admin.errors import NotSupported as NotSupported
 from kwire.client.admin.errors import OutcomeUnknown as OutcomeUnknown
+from kwire.client.admin.errors import UnfinishedChange as UnfinishedChange
 from kwire.client.admin.feature_values import FeatureMetadata as FeatureMetadata
 from kwire.client.admin.feature_values import FeatureUpdate as FeatureUpdate
 from kwire.client.admin.feature_values import FinalizedFeature as FinalizedFeature

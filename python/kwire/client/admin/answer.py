@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.errors import AdminError, UnfinishedChange
 from kwire.client.admin.permissions import missing_permission
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -28,9 +28,10 @@ error_code: Callable[[Any], int] = attrgetter("error_code")
 
 
 def first_error_code(results: str) -> Callable[[Any], int]:
-    """Return a function that returns the error code of the first result of a response, 0 without results.
+    """Return a function that returns the error code of the first result of a response, 0 if a result has no error.
 
-    A broker that is not responsible reports it for every item.
+    A broker that is not responsible reports it for every item. If only some items were refused, the request must not be
+    sent again: the others have changed.
 
     Args:
         results: the field of the response with its results.
@@ -38,13 +39,17 @@ def first_error_code(results: str) -> Callable[[Any], int]:
 
     def code(response: Any) -> int:
         items = getattr(response, results)
-        return items[0].error_code if items else 0
+        return items[0].error_code if items and all(item.error_code for item in items) else 0
 
     return code
 
 
-def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None:
-    """Return the error of a result for an item, or None, so that `result_error(...) or value` is either."""
+def result_error(result: Any, item: str, attempts: int = 1, *, is_command: bool = False) -> AdminError | None:
+    """Return the error of a result for an item, or None, so that `result_error(...) or value` is either.
+
+    Args:
+        is_command: True for the result of a change, which may follow after an error about the time.
+    """
     if not result.error_code:
         return None
     # The messages of an API are in a module of their own.
@@ -52,6 +57,8 @@ def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None
     text = getattr(result, "error_message", None)
     if needs is not None and text is not None and "Request(" in text:
         text = None  # the internals of a request: `Request Request(processor=0, connectionId=...`
+    if is_command and result.error_code == ErrorCode.REQUEST_TIMED_OUT:
+        return UnfinishedChange.of_kafka(result.error_code, item, UnfinishedChange.MEANING, attempts)
     return AdminError.of_kafka(result.error_code, item, text, attempts, needs)
 
 
@@ -66,11 +73,12 @@ def lacking(item: str) -> AdminError:
 
 
 class Answer(NamedTuple, Generic[R]):
-    """A response, the broker that sent it, and how many attempts it took."""
+    """A response, the broker that sent it, how many attempts it took, and whether the request was a change."""
 
     response: R
     endpoint: Endpoint
     attempts: int
+    is_command: bool = False
 
     def accepted(self, item: str = "") -> R:
         """Return the response.
@@ -81,14 +89,14 @@ class Answer(NamedTuple, Generic[R]):
         Raises:
             AdminError: the broker refused the whole request.
         """
-        error = result_error(self.response, item, self.attempts)
+        error = self.error(self.response, item)
         if error is not None:
             raise error
         return self.response
 
     def error(self, result: Any, item: str) -> AdminError | None:
         """Return the error of one of the results, or None."""
-        return result_error(result, item, self.attempts)
+        return result_error(result, item, self.attempts, is_command=self.is_command)
 
     def outcomes(self, results: Iterable[tuple[str, Any]], requested: Iterable[str] | None = None) -> Outcomes:
         """Return the outcomes for pairs of an item and its result.

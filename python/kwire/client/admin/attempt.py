@@ -2,7 +2,8 @@
 
 A request that only reads, and a command with the same effect if it is executed twice, is *repeatable*. Any other
 command is sent again only if it certainly had no effect: it was not sent, or the broker answered that another broker is
-responsible. If its response is lost, the error is OutcomeUnknown.
+responsible. If its response is lost, the error is OutcomeUnknown. So is the error of a repeatable command if it ends
+while one of its tries has no response: that try may have taken effect.
 
 | state | event | next state or end |
 |---|---|---|
@@ -16,8 +17,9 @@ responsible. If its response is lost, the error is OutcomeUnknown.
 | IN_FLIGHT | a response with a code by which another broker or another time may accept the request | PAUSING |
 | IN_FLIGHT | any other response | returns it |
 | IN_FLIGHT | a fault, not repeatable | raises OutcomeUnknown |
-| IN_FLIGHT | a fault, repeatable | as in CONNECTING |
+| IN_FLIGHT | a fault, repeatable | as in CONNECTING, but a command raises OutcomeUnknown |
 | IN_FLIGHT | the timeout, not repeatable | raises OutcomeUnknown |
+| any | the timeout, and a try of a repeatable command has no response | raises OutcomeUnknown |
 | CONNECTING; IN_FLIGHT, repeatable | the timeout | the last refusal, else the last fault, else Timeout |
 | PAUSING | the pause is over | LOCATING |
 | CONNECTING | overdue, and the target is another broker now | CONNECTING to that one |
@@ -93,6 +95,7 @@ class Attempt(Generic[R]):
         request: the name of the request message.
         is_repeatable: True if a second execution has the same effect and the same response as the first one.
         is_single: True if a fault ends the attempt, because the caller then looks for another broker itself.
+        is_command: True if the request changes something; so does one that is not repeatable.
 
     Attributes:
         state: the current state.
@@ -100,10 +103,22 @@ class Attempt(Generic[R]):
         tries: number of times that the request was sent.
     """
 
-    __slots__ = ("_fault", "_is_repeatable", "_is_single", "_refusal", "_request", "endpoint", "state", "tries")
+    __slots__ = (
+        "_fault",
+        "_is_command",
+        "_is_repeatable",
+        "_is_single",
+        "_refusal",
+        "_request",
+        "_responses",
+        "endpoint",
+        "state",
+        "tries",
+    )
 
-    def __init__(self, request: str, *, is_repeatable: bool, is_single: bool) -> None:
+    def __init__(self, request: str, *, is_repeatable: bool, is_single: bool, is_command: bool = False) -> None:
         self._request = request
+        self._is_command = is_command or not is_repeatable
         self._is_repeatable = is_repeatable
         self._is_single = is_single
         self._fault: ConnectionFault | None = None
@@ -111,6 +126,7 @@ class Attempt(Generic[R]):
         self.state = AttemptState.LOCATING
         self.endpoint: Endpoint | None = None
         self.tries = 0
+        self._responses = 0
 
     def located(self, endpoint: Endpoint | None) -> None:
         """Continue with the broker that is the target, or pause if no broker knows the target."""
@@ -129,7 +145,8 @@ class Attempt(Generic[R]):
             code: the error code of the whole response; 0 if it has none.
             endpoint: the broker that responded. Two brokers may have been asked.
         """
-        answer = Answer(response, endpoint, self.tries)
+        self._responses += 1
+        answer = Answer(response, endpoint, self.tries, self._is_command)
         may_retry = is_of_wrong_broker(dialect, code) or (self._is_repeatable and is_retriable(dialect, code))
         if not may_retry:
             return answer
@@ -141,14 +158,15 @@ class Attempt(Generic[R]):
         """Pause after a fault, or end the attempt.
 
         Raises:
-            OutcomeUnknown: the request was sent and must not be repeated.
+            OutcomeUnknown: the request was sent, and must not be repeated, or not by this attempt.
             ConnectionFault: the fault, if another try would have it as well, or there is only a single try.
         """
         if isinstance(fault, NoCommonVersion):
             raise fault
-        if self.state is AttemptState.IN_FLIGHT and not self._is_repeatable:
-            raise OutcomeUnknown(self._request, fault, self.tries) from fault
-        if self._is_single or not fault.retriable:
+        is_last = self._is_single or not fault.retriable
+        if self._may_have_taken_effect and (is_last or not self._is_repeatable):
+            raise self._outcome_unknown(fault) from fault
+        if is_last:
             raise fault
         self._fault = fault
         self.state = AttemptState.PAUSING
@@ -156,6 +174,14 @@ class Attempt(Generic[R]):
     def paused(self) -> None:
         """Begin the next try."""
         self.state = AttemptState.LOCATING
+
+    @property
+    def _may_have_taken_effect(self) -> bool:
+        """True if a try of a command has no response."""
+        return self._is_command and self.tries > self._responses
+
+    def _outcome_unknown(self, fault: ConnectionFault) -> OutcomeUnknown:
+        return OutcomeUnknown(self._request, fault, self.tries, is_repeatable=self._is_repeatable)
 
     def waiting_for(self) -> str:
         """Return what the attempt waits for, in a few words."""
@@ -176,22 +202,23 @@ class Attempt(Generic[R]):
         return "" if self._fault is None else f" ({self._fault})"
 
     def timed_out(self, seconds: float, not_found: Callable[[], Exception]) -> Answer[R]:
-        """Return the last refusal if there is one. It says more than the timeout or an earlier fault.
+        """Return the last refusal if all tries have responses. It says more than the timeout or an earlier fault.
 
         Args:
             seconds: the timeout.
             not_found: returns the error for a target that no broker knows.
 
         Raises:
-            OutcomeUnknown: the request was sent and must not be repeated.
+            OutcomeUnknown: the request was sent, and a try has no response.
             ConnectionFault: the last fault, or that the broker did not respond.
             Exception: the target was not found.
         """
         unanswered: Timeout | None = None
         if self.endpoint is not None and self.state in (AttemptState.CONNECTING, AttemptState.IN_FLIGHT):
             unanswered = Timeout(self.endpoint, self._request, seconds)
-            if self.state is AttemptState.IN_FLIGHT and not self._is_repeatable:
-                raise OutcomeUnknown(self._request, unanswered, self.tries) from None
+        lost = self._fault or unanswered
+        if self._may_have_taken_effect and lost is not None:
+            raise self._outcome_unknown(lost) from None
         if self._refusal is not None:
             return self._refusal
         raise (self._fault or unanswered or not_found()) from None

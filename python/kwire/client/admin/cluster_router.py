@@ -20,10 +20,10 @@ from kwire._util.concurrency import running_loop, sleep, timeout_after
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire.client.admin.advertised_addresses import AdvertisedAddresses
 from kwire.client.admin.attempt import Attempt
-from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
+from kwire.client.admin.errors import ControllerNotFound, OutcomeUnknown
 from kwire.client.admin.metadata_cache import ClientMetadata, cluster_request
 from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget, SentCommand, Target
-from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off
+from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off, is_final
 from kwire.client.race import first_success
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol.errors import (
@@ -35,7 +35,7 @@ from kwire.protocol.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.values import BrokerAddress, ClusterDescription
@@ -54,7 +54,6 @@ __all__ = [
     "ClusterRouter",
     "SentCommand",
     "Target",
-    "attempt",
     "back_off",
     "is_final",
 ]
@@ -171,7 +170,10 @@ class ClusterRouter:
         sent = SentCommand(type(request).__name__)
         if is_recorded:
             self.commands.append(sent)
-        answer = await self._attempt(request, target, error_code, adapt, highest, repeatable=repeatable)
+        is_command = not getattr(request, "validate_only", False)  # whose lost response does not matter
+        answer = await self._attempt(
+            request, target, error_code, adapt, highest, repeatable=repeatable, is_command=is_command
+        )
         sent.answered = True
         return answer
 
@@ -360,9 +362,12 @@ class ClusterRouter:
         highest: int | None,
         *,
         repeatable: bool,
+        is_command: bool = False,
     ) -> Answer[R]:
         """Try until `Attempt` has an answer or an error. See its module for the states."""
-        attempt: Attempt[R] = Attempt(type(request).__name__, is_repeatable=repeatable, is_single=target.is_single)
+        attempt: Attempt[R] = Attempt(
+            type(request).__name__, is_repeatable=repeatable, is_single=target.is_single, is_command=is_command
+        )
         failures: dict[str, str] = {}
         tries = Tries(
             attempt,
@@ -381,7 +386,7 @@ class ClusterRouter:
                     answer = await tries.answer()
                     self._durations[type(request)] = self.metadata.clock() - begun
                     return answer
-        except ConnectionFault as fault:
+        except (ConnectionFault, OutcomeUnknown) as fault:
             if attempt.endpoint is not None and not isinstance(fault, NoCommonVersion):
                 target.forget(self, attempt.endpoint)  # the next request finds out where the target is now
             raise
@@ -470,29 +475,3 @@ def _most_telling(faults: Sequence[ConnectionFault]) -> ConnectionFault:
 
 def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: float) -> ConnectionFault:
     return error if isinstance(error, ConnectionFault) else Timeout(endpoint, request, seconds, 0)
-
-
-def is_final(fault: ConnectionFault) -> bool:
-    """Return whether a broker was reached, and it and this client do not accept each other: others will not either."""
-    return not fault.retriable and not isinstance(fault, ConnectFailed)
-
-
-async def attempt(
-    send: Callable[[BrokerTarget, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: BrokerTarget, items: Sequence[T]
-) -> Mapping[T, Any]:
-    """Send a request for items to the broker that is responsible for them, once.
-
-    Returns:
-        The result for each item; for all of them, the error if the broker cannot be reached.
-
-    Raises:
-        ConnectionFault: see `is_final`.
-    """
-    try:
-        return await send(broker, items)
-    except ConnectionFault as fault:
-        if is_final(fault):
-            raise
-        return dict.fromkeys(items, fault)
-    except BrokerNotFound as error:
-        return dict.fromkeys(items, error)

@@ -8,8 +8,9 @@ from enum import IntEnum
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, attempt, back_off
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
+from kwire.client.admin.errors import AdminError, OutcomeUnknown, UnfinishedChange
+from kwire.client.admin.tries import attempt, later_outcome
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -61,10 +62,11 @@ async def at_coordinators(
 
     Returns:
         The result for each key, in the order of the keys. The error is 15 if its coordinator did not respond in time,
-        and no other broker replaced it.
+        and no other broker replaced it. It is an UnfinishedChange if it did not respond to a command.
 
     Raises:
         ConnectionFault: a coordinator and this client cannot understand each other, so that waiting is in vain.
+        OutcomeUnknown: a coordinator did not respond to a command that must not be repeated.
     """
     requested = tuple(dict.fromkeys(keys))
     outcomes: dict[str, Result[T] | Exception] = {}
@@ -79,8 +81,11 @@ async def at_coordinators(
                 outcomes[key] = coordinator
             else:
                 by_broker[BrokerTarget(coordinator, is_single=True)].append(key)
-        for results in await bounded_gather(lambda item: attempt(send, *item), by_broker.items()):
-            outcomes.update(results)
+        answers = await bounded_gather(lambda item: attempt(send, *item), by_broker.items())
+        for asked, results in zip(by_broker.values(), answers, strict=True):
+            for key in asked:
+                result = results[key] if key in results else lacking(key)
+                outcomes[key] = later_outcome(outcomes.get(key), result, MOVED)
         unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
         for key in unfinished:
             cache.forget_coordinator(key_type, key)
@@ -181,6 +186,8 @@ def _result(key: str, outcomes: Mapping[str, Result[T] | Exception]) -> Result[T
     if key not in outcomes:
         return lacking(key)
     result = outcomes[key]
+    if isinstance(result, OutcomeUnknown):
+        return UnfinishedChange.of_kafka(ErrorCode.REQUEST_TIMED_OUT, key, str(result))
     if isinstance(result, Exception) and not isinstance(result, AdminError):
         reason = f"its coordinator does not answer: {result}"
         return AdminError.of_kafka(ErrorCode.COORDINATOR_NOT_AVAILABLE, key, reason)

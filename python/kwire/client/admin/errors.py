@@ -86,6 +86,12 @@ class AdminError(KwireError):
         return f"{self.item or 'the request'}: {self.reason} (error {self.code} {self.name}{sent})"
 
 
+class UnfinishedChange(AdminError):
+    """The change may have been made, or may follow: the cluster ran out of time, or did not respond to a command."""
+
+    MEANING = "the cluster ran out of time: the change may have been made, or may follow"
+
+
 class NotSupported(KwireError):
     """The cluster has no such operation.
 
@@ -106,23 +112,28 @@ class NotSupported(KwireError):
 class OutcomeUnknown(KwireError):
     """The response to a command was lost: it is unknown if the command took effect.
 
-    The client does not repeat such a command, because a second execution could have another effect. Look at the state
-    of the cluster before you repeat it.
+    The client repeats a command only if a second execution has the same effect. Look at the state of the cluster before
+    you repeat any other command.
 
     Attributes:
         request: the name of the request message.
         fault: the reason why the response was lost.
-        attempts: number of times that the request was sent; all tries but the last one had no effect.
+        attempts: number of times that the request was sent. If it must not be repeated, all tries but the last one had
+            no effect.
+        is_repeatable: True if a second execution has the same effect.
     """
 
-    def __init__(self, request: str, fault: Exception, attempts: int) -> None:
-        super().__init__(request, fault, attempts)
+    def __init__(self, request: str, fault: Exception, attempts: int, is_repeatable: bool = False) -> None:
+        super().__init__(request, fault, attempts, is_repeatable)
         self.request = request
         self.fault = fault
         self.attempts = attempts
+        self.is_repeatable = is_repeatable
 
     def __str__(self) -> str:
-        return f"the outcome of {self.request} is unknown, check it before you repeat it: {self.fault}"
+        sent = f" (sent {self.attempts} times)" if self.attempts > 1 else ""
+        advice = "it can be repeated" if self.is_repeatable else "check it before you repeat it"
+        return f"the outcome of {self.request} is unknown{sent}, {advice}: {self.fault}"
 
 
 class BrokerNotFound(KwireError):

@@ -144,7 +144,7 @@ def all_refused(
         named = [name for name in names if _is_named(name, whole.text, "feature ")]
         named = named or [name for name in names if _is_named(name, whole.text)]
         item = names[0] if len(names) == 1 else named[0] if len(named) == 1 else ""
-        first = AdminError(whole.code, whole.name, item, whole.text, whole.attempts, whole.needs)
+        first = type(whole)(whole.code, whole.name, item, whole.text, whole.attempts, whole.needs)
     else:
         first = next(errors[name] for name in names if name in errors)
     return Outcomes({name: errors.get(name, first) for name in names}, attempts)

@@ -373,7 +373,7 @@ def _by_partition(topics: Iterable[Any]) -> Outcomes:
     return Outcomes(
         {
             f"{topic.name}-{partition.partition_index}": result_error(
-                partition, f"{topic.name}-{partition.partition_index}"
+                partition, f"{topic.name}-{partition.partition_index}", is_command=True
             )
             for topic in topics
             for partition in topic.partitions

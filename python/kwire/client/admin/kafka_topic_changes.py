@@ -60,7 +60,7 @@ class KafkaTopicChanges:
                 if error is not None:
                     already = f" ({' and '.join(done)} changed already)" if done and not validate_only else ""
                     text = error.text + already
-                    outcomes[name] = AdminError(error.code, error.name, error.item, text, attempts, error.needs)
+                    outcomes[name] = type(error)(error.code, error.name, error.item, text, attempts, error.needs)
                     break
                 done.append(what)
             else:

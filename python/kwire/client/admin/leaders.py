@@ -7,9 +7,10 @@ from collections import defaultdict
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off, is_final
-from kwire.client.admin.errors import AdminError, BrokerNotFound
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off, is_final
+from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown, UnfinishedChange
 from kwire.client.admin.topic_metadata import read_metadata
+from kwire.client.admin.tries import attempt, later_outcome
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 
@@ -26,6 +27,8 @@ Result = TypeVar("Result")
 
 MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Error codes of a partition that has another leader now: the request had no effect on it."""
+UNANSWERED = (ConnectionFault, BrokerNotFound, OutcomeUnknown)
+"""Errors of a partition whose leader did not respond."""
 LEADERLESS_SECONDS = 5.0
 """Timeout in seconds of an election, if a partition has no leader. Chosen, not measured."""
 
@@ -45,6 +48,8 @@ async def at_leaders(
         if isinstance(answer, ConnectionFault | BrokerNotFound):
             reason = f"its leader does not answer: {answer}"
             results[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason)
+        elif isinstance(answer, OutcomeUnknown):
+            results[partition] = UnfinishedChange.of_kafka(ErrorCode.REQUEST_TIMED_OUT, str(partition), str(answer))
         else:
             results[partition] = answer
     return results
@@ -73,7 +78,7 @@ async def results_at_leaders(
     while unfinished:
         by_leader = await _leaders(router, unfinished, outcomes)
         for results in await bounded_gather(lambda item: _attempt(send, *item), by_leader.items()):
-            outcomes.update(results)
+            outcomes |= {item: later_outcome(outcomes.get(item), new, MOVED) for item, new in results.items()}
         passed = router.metadata.clock() - started
         retried = [
             partition
@@ -85,11 +90,11 @@ async def results_at_leaders(
         unfinished = retried
         if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
             pause = await back_off(pause) if pause else FIRST_PAUSE
-    answers = {partition: _answer(partition, outcomes.get(partition)) for partition in requested}
-    return {
-        partition: answer if isinstance(answer, AdminError | ConnectionFault | BrokerNotFound) else result(answer)
-        for partition, answer in answers.items()
-    }
+    answers: dict[TopicPartition, Any] = {item: _answer(item, outcomes.get(item)) for item in requested}
+    for partition, answer in answers.items():
+        if not isinstance(answer, (AdminError, *UNANSWERED)):
+            answers[partition] = result(answer)
+    return answers
 
 
 async def _attempt(
@@ -183,6 +188,6 @@ def _answer(partition: TopicPartition, result: Any) -> Any:
     """Return the part of a response for a partition, or its error."""
     if result is None:
         return lacking(str(partition))
-    if isinstance(result, AdminError | ConnectionFault | BrokerNotFound):
+    if isinstance(result, (AdminError, *UNANSWERED)):
         return result
     return result_error(result, str(partition)) or result

@@ -24,7 +24,7 @@ from kwire.client.admin.topics import describe_topics
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
@@ -70,7 +70,7 @@ async def list_offsets(
             timeout_ms=int(admin.router.timeout * 1000),
         )
 
-    async def send(leader: BrokerTarget, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+    async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
         return by_partition((await admin.router.read(request(partitions), leader)).response.topics)
 
     def result(reported: Any) -> PartitionOffset:
@@ -120,9 +120,10 @@ async def delete_records(
             timeout_ms=int(admin.router.timeout * 1000),
         )
 
-    async def send(leader: BrokerTarget, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
-        # -1 is another offset if records were written meanwhile, but records that exist now go in any case.
-        answer = await admin.router.command(request(partitions), leader, repeatable=True)
+    async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        # -1 is another offset if records were written meanwhile, which a second execution would delete as well.
+        is_fixed = all(before[partition] >= 0 for partition in partitions)
+        answer = await admin.router.command(request(partitions), leader, repeatable=is_fixed)
         return by_partition(answer.response.topics)
 
     return await at_leaders(admin.router, before, send, attrgetter("low_watermark"))

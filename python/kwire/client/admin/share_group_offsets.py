@@ -132,7 +132,7 @@ async def alter_share_group_offsets(
     return Outcomes(
         {
             f"{topic.topic_name}-{partition.partition_index}": result_error(
-                partition, f"{topic.topic_name}-{partition.partition_index}"
+                partition, f"{topic.topic_name}-{partition.partition_index}", is_command=True
             )
             for topic in response.responses
             for partition in topic.partitions
@@ -178,7 +178,9 @@ async def delete_share_group_offsets(
         topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),
     )
     response = await at_coordinator(admin.router, group_id, request)
-    return Outcomes({topic.topic_name: result_error(topic, topic.topic_name) for topic in response.responses})
+    return Outcomes(
+        {topic.topic_name: result_error(topic, topic.topic_name, is_command=True) for topic in response.responses}
+    )
 
 
 async def _check_group(admin: AdminSession, group_id: str, *, may_be_new: bool = False) -> None:

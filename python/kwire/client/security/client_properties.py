@@ -179,7 +179,7 @@ class ClientProperties:
 
 
 def _repeated_keys(lines: Sequence[tuple[str, Secret]], source: str) -> tuple[str, ...]:
-    """Return a warning for each key with several values, of which Java's clients take the last one."""
+    """Return a warning for each key with several values. Java's clients take the last value."""
     first: dict[str, Secret] = {}
     repeated = {key: None for key, value in lines if first.setdefault(key, value).reveal() != value.reveal()}
     return tuple(str(SecurityConfigError(key, "set several times: the last value counts", source)) for key in repeated)

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from kwire.client.admin import QuorumReplica
 
 DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
+_GROUP = "[0-9A-Fa-f]{1,4}"
+_COMPRESSED = "|".join(
+    f"{f'{_GROUP}(?::{_GROUP}){{{before - 1}}}' if before else ''}::(?:{_GROUP}(?::{_GROUP}){{0,{6 - before}}})?"
+    for before in range(7)
+)
+_LABEL = "[A-Za-z0-9_-]{1,63}"
 LISTENER = Syntax(
     # A port is required, as a default port would belong to another listener.
-    rf"([^:]+)://((?:\[[!-.0-~]+\]|[!-.0-9;-Z\\^-~]+):{PORT})",
+    rf"([^:]+)://((?:\[(?:{_GROUP}(?::{_GROUP}){{7}}|{_COMPRESSED})\]|{_LABEL}(?:\.{_LABEL})*\.?):{PORT})",
     "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
 )
 

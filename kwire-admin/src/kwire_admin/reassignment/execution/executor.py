@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.errors import AdminError, BrokerNotFound
+from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown
 from kwire.client.admin.group_values import LATEST, TopicPartition
 from kwire.client.admin.values import ReassignmentState
 from kwire.protocol.errors import ConnectionFault
@@ -272,7 +272,7 @@ class Executor:
             return
         try:
             await self._set_rate(batch, target)
-        except (BrokerNotFound, ConnectionFault) as error:  # a broker has just gone down
+        except (BrokerNotFound, ConnectionFault, OutcomeUnknown) as error:  # a broker has just gone down
             log.info("the throttle is changed at the next check of health: %s", error)
 
     async def _set_rate(self, batch: Sequence[Move], rate: int) -> None:

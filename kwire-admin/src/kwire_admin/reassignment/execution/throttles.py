@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kwire.client.admin.config_values import ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
-from kwire.client.admin.errors import AdminError, BrokerNotFound
+from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 from kwire_admin.reassignment.errors import ReassignError
@@ -96,7 +96,7 @@ class Throttles:
                 continue
             try:
                 await self._restore_one(resource, previous)
-            except (BrokerNotFound, ConnectionFault) as error:
+            except (BrokerNotFound, ConnectionFault, OutcomeUnknown) as error:
                 left[name] = str(error)
                 continue
             self._run.record(EventKind.UNTHROTTLED, resource=name)
