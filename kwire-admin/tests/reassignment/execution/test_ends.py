@@ -10,12 +10,14 @@ import pytest
 
 from kwire.client.admin import (
     AdminClient,
+    AdminError,
     Outcomes,
     PartitionDescription,
     PartitionMove,
     ReassignmentStatus,
     TopicDescription,
 )
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
 from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers
 from kwire_admin.operations.parameters import NotFound
@@ -24,7 +26,12 @@ from kwire_admin.operations.verbs.reassign_partitions import rollback as rollbac
 from kwire_admin.operations.verbs.reassign_partitions.cancel import cancel
 from kwire_admin.operations.verbs.reassign_partitions.status import status
 from kwire_admin.operations.verbs.reassignments import explain
-from kwire_admin.reassignment.execution.journal import Phase
+from kwire_admin.reassignment.errors import MovesLeft
+from kwire_admin.reassignment.execution.executor import ExecutionOptions, Executor
+from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
+from kwire_admin.reassignment.execution.run_folder import RunFolder
+from kwire_admin.reassignment.plan import Move
+from kwire_admin.reassignment.snapshot import PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,3 +163,45 @@ def test_advice_is_a_command_that_accepts_the_run(phase: Phase, tmp_path: Path) 
     state: Any = SimpleNamespace(phase=phase, completed_batches=0, batches=[()], throttles={"broker 1": {}}, reason="")
     assert ("`resume`" in explain(state, tmp_path, None)) == (phase is not Phase.CANCELLING)
     assert "`cancel`" in explain(state, tmp_path, None)
+
+
+class Refusing(Moving):
+    """A client of a cluster that refuses to cancel some moves, and cancels others at the second request."""
+
+    refused: frozenset[int]
+
+    async def cancel_reassignments(
+        self, partitions: Mapping[str, Sequence[int]], *, validate_only: bool = False
+    ) -> Outcomes:
+        assert not validate_only
+        outcomes: dict[str, AdminError | None] = {}
+        for index in partitions["orders"]:
+            code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+            error = AdminError.of_kafka(code, f"orders-{index}", "it would require an unclean leader election")
+            outcomes[f"orders-{index}"] = error if index in self.refused else None
+        if self.cancelled:
+            self.moves = {index: move for index, move in self.moves.items() if index in self.refused}
+        self.cancelled = [*self.cancelled, partitions]
+        return Outcomes(outcomes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_cancel_ends_although_the_cluster_refuses_a_move(seed: int, tmp_path: Path) -> None:
+    choose = random.Random(seed)
+    moves = [Move(PartitionKey("orders", index), (1,), (2,), 10, None) for index in range(4)]
+    with FakeCluster(brokers=2) as cluster:
+        async with await Refusing.open(cluster.bootstrap) as admin:
+            admin.moves = {index: PartitionMove((1, 2), (2,), (1,)) for index in range(4)}
+            admin.refused = frozenset(choose.sample(range(4), choose.randint(0, 4)))
+            details = started_details("cluster", [moves], None, elections=False)
+            with RunFolder.create(tmp_path, {}, details, lambda _: None) as run:
+                run.record(EventKind.BATCH_STARTED, batch=0)
+                executor = Executor(admin, run, ExecutionOptions(poll_seconds=0))
+                if not admin.refused:
+                    assert len(await executor.cancel()) == 4
+                    assert run.state.phase is Phase.CANCELLED
+                    return
+                with pytest.raises(MovesLeft, match="unclean leader election") as left:
+                    await executor.cancel()
+                assert set(left.value.partitions) == {f"orders-{index}" for index in admin.refused}
+                assert run.state.phase is Phase.CANCELLING, "`cancel` may succeed later"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING
 from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown
 from kwire.client.admin.group_values import LATEST, TopicPartition
 from kwire.client.admin.values import ReassignmentState
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
+from kwire_admin.reassignment.errors import MovesLeft
 from kwire_admin.reassignment.execution.health import LatencyWatch, listed, unexplained_partitions
 from kwire_admin.reassignment.execution.journal import EventKind, Phase
 from kwire_admin.reassignment.execution.moves_in_progress import MovesInProgress
@@ -40,6 +43,11 @@ log = logging.getLogger(__name__)
 
 LEAST_RATE = 10_240
 """Minimum throttle during a pause in bytes a second, so that moves still end; chosen, not measured."""
+
+MOST_REFUSALS = 3
+"""Number of times that the cluster refuses to cancel a move until that is final; chosen, not measured."""
+OVER = frozenset({ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""Error codes of moves that have just ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,28 +145,44 @@ class Executor:
         """Cancel the moves in progress, remove the throttles, and return the partitions that were cancelled.
 
         Partitions that have moved stay where they are.
+
+        Raises:
+            MovesLeft: the cluster refuses to cancel moves. The throttles are removed nevertheless.
+            ThrottlesLeft: a throttled broker is down.
         """
         state = self._run.state
         cancelled: list[PartitionKey] = []
+        refused: dict[PartitionKey, AdminError] = {}
         if not state.phase.is_final:
             self._run.record(EventKind.CANCELLING)
-            cancelled = await self._cancel_moves(state.started_moves)
+            cancelled, refused = await self._cancel_moves(state.started_moves)
         if self._admin.dialect == "kafka":
             await self._throttles.restore()
+        if refused:
+            raise MovesLeft([str(key) for key in refused], next(iter(refused.values())).reason)
         if not state.phase.is_final:
             self._run.record(EventKind.CANCELLED, partitions=len(cancelled))
         return cancelled
 
-    async def _cancel_moves(self, moves: Sequence[Move]) -> list[PartitionKey]:
-        """Cancel moves until none of them is in progress."""
+    async def _cancel_moves(self, moves: Sequence[Move]) -> tuple[list[PartitionKey], dict[PartitionKey, AdminError]]:
+        """Cancel moves until none of them is in progress, and return them, and the refusals of others.
+
+        Kafka refuses to cancel a move whose old replicas are all offline: it would lose records.
+        """
         keys = {move.key for move in moves}
         cancelled: dict[PartitionKey, None] = {}
+        refusals: Counter[PartitionKey] = Counter()
         while True:
             ongoing = [key for key in await self._ongoing() if key in keys]
             if not ongoing:
-                return list(cancelled)
+                return list(cancelled), {}
             cancelled |= dict.fromkeys(ongoing)
-            await self._admin.cancel_reassignments(partitions_by_topic(ongoing))
+            errors = (await self._admin.cancel_reassignments(partitions_by_topic(ongoing))).errors
+            refused = {key: error for key in ongoing if (error := errors.get(str(key)) or errors.get(key.topic))}
+            refused = {key: error for key, error in refused.items() if error.kafka_code not in OVER}
+            refusals.update(refused.keys())
+            if len(refused) == len(ongoing) and all(refusals[key] >= MOST_REFUSALS for key in refused):
+                return [key for key in cancelled if key not in refused], refused
             await asyncio.sleep(self._options.poll_seconds)
 
     async def _ongoing(self) -> list[PartitionKey]:
