@@ -1,4 +1,4 @@
-"""Lag in seconds beside the truth, over 20 patterns of load: simulated producers, groups, and polls."""
+"""Lag in seconds beside the truth, over 22 patterns of load: simulated producers, groups, and polls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
 
 import kwire.records
 from kwire.messages.kafka.describe_configs import (
@@ -21,7 +23,7 @@ from kwire.testing import FakeCluster
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
 from kwire_admin.exporter.history_file import HistoryFile, saved_histories
-from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
+from kwire_admin.exporter.offset_history import MAX_SAMPLES, MAX_SPARE, UNKNOWN, OffsetHistory
 from kwire_admin.exporter.topic_record import MonitoredTopic
 from tests.eventually import eventually
 from tests.exporter.scraping import feed, monitored, scrape, text, view
@@ -90,6 +92,12 @@ PATTERNS = {
     ),
     "old records, group at the end": Load(steady(1), behind(30), before=10**9),
     "old records, group stops later": Load(between(500, 3600, 2), stops(700), before=10**9),
+    "group is reset to the start, and reads on": Load(
+        steady(3), lambda time, end: end(time if time < 1800 else 10 + (time - 1800) / 4)
+    ),
+    "group is reset back and forth": Load(
+        steady(3), lambda time, end: end(time - 10 if int(time / 400) % 2 else max(0.0, time - 1500))
+    ),
     "half a day, group stops": Load(lambda time: 1 + time % 7, stops(1000), seconds=43_200),
 }
 
@@ -122,7 +130,7 @@ def worst_error(load: Load, seed: int) -> float:
         read.evaluate(topic, with_ages=True)
         read.age(START + time)
         [age] = read.lag_seconds
-        topic.history.drop_before(read.oldest_written)
+        topic.history.thin_before(read.oldest_written)
         if committed < load.before:
             continue  # older than the exporter
         truth = 0.0 if committed >= end(time) else time - written[committed - load.before]
@@ -159,7 +167,7 @@ def written_at(history: OffsetHistory, position: int, offset: int) -> float:
     return time
 
 
-def test_samples_are_bounded_and_dropped_when_no_group_needs_them() -> None:
+def test_samples_are_bounded_and_thinned_when_no_group_needs_them() -> None:
     history = OffsetHistory()
     for number in range(20_000):
         history.add(START + INTERVAL * number, [number])
@@ -168,26 +176,42 @@ def test_samples_are_bounded_and_dropped_when_no_group_needs_them() -> None:
     for offset in (10, 1_000, 10_000, 18_000):
         age = INTERVAL * (19_999 - offset)
         assert abs(START + INTERVAL * offset - written_at(history, 0, offset)) <= INTERVAL + 0.15 * age
-    history.drop_before(written_at(history, 0, 19_990))
-    assert len(history._samples) < 20
+    history.thin_before(written_at(history, 0, 19_990))
+    assert len(history._samples) < MAX_SPARE + 10
     assert written_at(history, 0, 19_990) == START + INTERVAL * 19_991
+    for offset in (10, 1_000, 10_000, 18_000, 19_900):
+        age = INTERVAL * (19_999 - offset)
+        assert 0 <= written_at(history, 0, offset) - (START + INTERVAL * offset) <= INTERVAL + 0.25 * age
 
 
-def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None:
-    """No sample is kept for a group that keeps up, so the exporter reports that the record is at least that old."""
+def test_samples_of_a_group_that_keeps_up_serve_it_after_a_reset() -> None:
     topic = MonitoredTopic(topic_of(1))
     read = GroupTopic(MonitoredGroup("shop"), "orders")
-    for number in range(100):
+    most = 0
+    for number in range(2_000):
         topic.newest[:] = array("q", [10 * number])
         topic.history.add(START + INTERVAL * number, topic.newest)
         read.update(committed_at(10 * number))
         read.evaluate(topic, with_ages=True)
-        topic.history.drop_before(read.oldest_written)
-    assert len(topic.history._samples) <= 2
+        topic.history.thin_before(read.oldest_written)
+        most = max(most, len(topic.history._samples))
+    assert most <= MAX_SPARE + 2
     assert read.unbounded == {}
+    for number in (5, 500, 1_500, 1_900, 1_998):
+        read.update(committed_at(10 * number))
+        read.evaluate(topic, with_ages=True)
+        read.age(START + INTERVAL * 2_000)
+        assert read.lag_seconds == [pytest.approx(INTERVAL * (2_000 - number), rel=0.15, abs=INTERVAL)]
+
+
+def test_the_record_is_asked_after_a_reset_to_one_before_the_first_sample() -> None:
+    topic = MonitoredTopic(topic_of(1))
+    read = GroupTopic(MonitoredGroup("shop"), "orders")
+    topic.newest[:] = array("q", [100])
+    topic.history.add(START, topic.newest)
     read.update(committed_at(50))
     read.evaluate(topic, with_ages=True)
-    assert read.oldest_written >= START + INTERVAL * 5
+    assert read.oldest_written == START
     assert read.unbounded == {0: 50}
 
 

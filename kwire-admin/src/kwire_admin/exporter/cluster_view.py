@@ -271,10 +271,10 @@ class ClusterView:
                     yield
         if self._aging:
             for name in changed[Source.NEWEST]:
-                self._drop_old_samples(name)
+                self._thin_old_samples(name)
 
-    def _drop_old_samples(self, topic: str) -> None:
-        """Drop the samples of a topic that are older than the oldest record that any group has not read."""
+    def _thin_old_samples(self, topic: str) -> None:
+        """Merge more of the samples of a topic that are older than the oldest record that any group has not read."""
         record, state = self.state.topics.records.get(topic), self.state
         if record is None or record.history.is_empty:
             return
@@ -283,7 +283,7 @@ class ClusterView:
             record.history.clear()
             return
         reads = (state.groups.records[group].topics[topic] for group in readers)
-        record.history.drop_before(min(read.oldest_written for read in reads))
+        record.history.thin_before(min(read.oldest_written for read in reads))
 
     def _render_cluster(self) -> None:
         """Render the series of the cluster, and decide which series are shown."""
