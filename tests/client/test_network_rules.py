@@ -283,3 +283,70 @@ def test_topics_stay_in_their_request(series: list[set[str]]) -> None:
         assert all(0 < len(part) <= RESOURCES_PER_REQUEST for part in parts)
         for number, old in enumerate(survivors):
             assert {name for name in names if before.get(name) == old} <= set(parts[number])
+
+
+class Stranger(asyncio.Protocol):
+    """Another service at the port of a broker, such as the proxy of a container at `::1`.
+
+    Args:
+        waits: true to end the connection after the first bytes, false to end it at once.
+        answer: the bytes to send before.
+    """
+
+    def __init__(self, waits: bool, answer: bytes) -> None:
+        self._waits = waits
+        self._answer = answer
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if not self._waits:
+            self._end()
+
+    def data_received(self, data: bytes) -> None:
+        del data
+        self._end()
+
+    def _end(self) -> None:
+        assert self._transport is not None
+        self._transport.write(self._answer)
+        self._transport.close()
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("answer", [b"", b"\0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_next_address_is_tried_if_another_service_answers_at_the_first(
+    simulated: Simulated, waits: bool, answer: bytes
+) -> None:
+    network = simulated.network
+    network.add_name("localhost", ["10.0.0.9", "10.0.0.1"])
+    network.listen("10.0.0.9", PORT, lambda: Stranger(waits, answer))
+
+    async def connect() -> list[str | None]:
+        async with await Connection.open(f"localhost:{PORT}", timeout=10) as connection:
+            begun = network.loop.time()
+            response = await connection.send(ALL_TOPICS)
+            assert network.loop.time() - begun < 1
+            return [topic.name for topic in response.topics]
+
+    assert network.run(connect()) == ["orders"]
+
+
+def test_name_is_resolved_again_for_each_connection(simulated: Simulated) -> None:
+    network = simulated.network
+    network.add_name("broker-1", ["10.0.0.1"])
+    network.listen("10.0.0.3", PORT, simulated.cluster.broker(1).accept)
+    named = replace(BROKER_1, host="broker-1")
+    simulated.report(1, named)
+
+    async def work() -> None:
+        async with await AdminClient.open(f"broker-1:{PORT}", timeout=10) as admin:
+            assert await admin.list_topics() == ["orders"]
+            network.address("10.0.0.1").fault = NetworkFault.SILENT
+            network.add_name("broker-1", ["10.0.0.3"])
+            begun = network.loop.time()
+            assert await admin.list_topics() == ["orders"]
+            assert network.loop.time() - begun < 2.5
+
+    network.run(work())

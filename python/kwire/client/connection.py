@@ -137,21 +137,20 @@ class Connection:
         deadline = running_loop().time() + timeout
         addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
         connected: set[ResolvedAddress] = set()
-
-        async def begin(first_version: int) -> Self:
-            """Open a connection to an address to which no other attempt is connected."""
-            connection = cls(
-                endpoint,
-                client_id=client_id,
-                timeout=timeout,
-                max_size=max_size,
-                config=config,
-                first_version=first_version,
-            )
-            await connection._open([address for address in addresses if address not in connected], deadline, connected)
-            return connection
+        options: dict[str, Any] = {"client_id": client_id, "timeout": timeout, "max_size": max_size, "config": config}
 
         async def attempt() -> Self:
+            """Open a connection to an address to which no other attempt is connected, or was."""
+            own: list[ResolvedAddress] = []  # after a close, another version is tried at the same address
+
+            async def begin(first_version: int) -> Self:
+                connection = cls(endpoint, **options, first_version=first_version)
+                remaining = own or [address for address in addresses if address not in connected]
+                own[:] = await connection._connect(remaining, deadline)
+                connected.update(own)
+                await connection._open(deadline)
+                return connection
+
             return await open_with_fallback(config.api_versions, begin)
 
         # An address may accept connections and be silent then, such as one node of a load balancer.
@@ -162,26 +161,20 @@ class Connection:
             discard=cls.abort,
         )
 
-    async def _open(
-        self, addresses: Sequence[ResolvedAddress], deadline: float, connected: set[ResolvedAddress]
-    ) -> None:
-        """Connect to one of the addresses, and add it to `connected`. Raises the errors of `open`."""
-        await self._connect(addresses, deadline)
+    async def _open(self, deadline: float) -> None:
+        """Negotiate and log in. Raises the errors of `open`."""
         try:
-            assert self._transport is not None
-            peer = self._transport.get_extra_info("peername")
-            connected.update(address for address in addresses if address.address == peer)
             await self._negotiate(deadline)
             if self._config.sasl is not None:
                 await self._log_in(self._config.sasl, deadline)
         except BaseException as error:
             self.abort()
             if self._is_closed_at_versions and isinstance(error, ConnectionFault):
-                connected.difference_update(address for address in addresses if address.address == peer)
                 raise ClosedAtVersions(error) from None
             raise
 
-    async def _connect(self, addresses: Sequence[ResolvedAddress], deadline: float) -> None:
+    async def _connect(self, addresses: Sequence[ResolvedAddress], deadline: float) -> list[ResolvedAddress]:
+        """Connect to one of the addresses, and return it."""
         callbacks = StreamCallbacks(
             on_made=self._connection_made,
             buffer=self._receiver.get_buffer,
@@ -191,6 +184,9 @@ class Connection:
             on_lost=self._connection_lost,
         )
         await open_stream(self.endpoint, addresses, self._config, self._left(deadline), callbacks)
+        assert self._transport is not None
+        peer = self._transport.get_extra_info("peername")
+        return [address for address in addresses if address.address == peer]
 
     def _left(self, deadline: float) -> float:
         """Return the seconds until a time of the loop's clock."""
