@@ -77,6 +77,22 @@ async def test_dry_run_takes_a_timeout_and_refuses_the_router(tmp_path: Path) ->
             assert not admin.commands
 
 
+async def test_nodes_guard_what_scripts_add_and_what_they_delete(tmp_path: Path) -> None:
+    topic = "kafka-topics --create --topic dry --partitions 1 --replication-factor 1"
+    async with memory_nodes(1, 2, settings=SETTINGS) as (cluster, admin):
+        assert (await run_line(admin, topic, tmp_path, is_dry_run=False)).ended == "done"
+        await cluster.wait_idle()
+        for name, key, is_done in (
+            ("dry", "retention.ms", True),
+            ("dry", "nosuch", False),
+            ("nosuch", "segment.ms", False),
+        ):
+            alter = f"kafka-configs --alter --entity-type topics --entity-name {name}"
+            for change in (f"--add-config {key}=60000", f"--delete-config {key}"):
+                result = await run_line(admin, f"{alter} {change}", tmp_path, is_dry_run=False)
+                assert (result.ended == "done") is is_done, (name, change, result)
+
+
 async def test_reassignment_with_an_invalid_timeout_starts_nothing(tmp_path: Path) -> None:
     write_files(tmp_path)
     topic = "kafka-topics --create --topic dry --partitions 1 --replication-factor 1"

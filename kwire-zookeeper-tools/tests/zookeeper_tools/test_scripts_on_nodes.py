@@ -59,6 +59,31 @@ def test_topics(
     assert (done, sentence in printed.out) == (code, True), printed
 
 
+@for_rows(
+    "release, line",
+    [
+        ("0.9.0.1", "Add/Remove entity (topics/clients) configs"),
+        ("0.10.2.2", "Add/Remove entity config for a topic, client, user or broker"),
+    ],
+)
+def test_usage_begins_as_in_the_release(release: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script("kafka-configs", [], release) == 1
+    assert capsys.readouterr().err.splitlines()[0] == line
+
+
+def test_missing_file_of_partitions_is_named_as_in_the_release(
+    cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--zookeeper", cluster.zookeeper_connect, "--path-to-json-file", "/nosuch.json"]
+    assert run_script("kafka-preferred-replica-election", words, "0.9.0.1") == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        "Failed to start preferred replica election",
+        "java.io.FileNotFoundException: /nosuch.json (No such file or directory)",
+    ]
+    assert not printed.err
+
+
 def test_modern_script_accepts_an_existing_topic(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*["--create", "--topic", "again", "--partitions", "1", "--replication-factor", "1", "--if-not-exists"]]
     for _ in range(2):

@@ -64,6 +64,11 @@ def test_reason_why_a_topic_was_not_created(code: int, topic: NewTopic, reason: 
         ),
         (1005, TopicChange(assignment={4: [9]}), "the assignment names brokers that are not live: 9"),
         (1005, TopicChange(), None),
+        (
+            1006,
+            TopicChange(set_configs={"b": "1"}, delete_configs=["a"]),
+            "unknown key or invalid value among the configs b=1, a",
+        ),
     ],
 )
 def test_reason_why_a_topic_was_not_changed(code: int, change: TopicChange, reason: str | None) -> None:

@@ -201,6 +201,7 @@ class Script:
         names_exceptions: true if the text of an error of the cluster names the exception of Java.
         program: its name in errors of its parser of options, for scripts with commands; empty for others.
         banner: the line before the options if there are no arguments.
+        banners: the same line by release, for releases with another one.
         codes: the exit codes after errors of the cluster by release, for releases whose code is not 1.
     """
 
@@ -213,6 +214,7 @@ class Script:
     names_exceptions: bool = False
     program: str = ""
     banner: str = ""
+    banners: Mapping[str, str] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
 
     def run(self, arguments: Sequence[str], release: str | None = None) -> int:
@@ -230,7 +232,7 @@ class Script:
         try:
             values = parse(options, arguments)
             if not arguments or "help" in values:
-                banner = self.banner
+                banner = self.banners.get(release or "", self.banner)
                 if self.program and not arguments:
                     banner = f"{self.program}: error: too few arguments"
                 print("\n".join([*filter(None, [banner]), format_help(options)]), file=sys.stderr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from kwire.client.admin import AdminClient
@@ -19,6 +21,9 @@ from tests.operations.verbs.dry_runs import (
     verb_of,
 )
 from tests.paths import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("verb", CHANGING, ids=" ".join)
@@ -61,6 +66,40 @@ async def test_dry_run_fails_if_the_cluster_lacks_the_command(case: str, command
             for dry_run in (True, False):
                 result = await run_case(admin, case, {}, dry_run=dry_run)
                 assert f"no common version of {command}" in str(result.error), result
+
+
+FILES = {
+    "good": b"orders,0,1\n",
+    "group": b"billing,orders,0,2\nother,orders,0,3\n",
+    "unknown": b"nosuch,0,1\n",
+    "mixed": b"orders,0,1\nnosuch,0,1\norders,9,1\n",
+    "beyond": b"orders,0,999\n",
+    "twice": b"orders,0,1\norders,0,2\n",
+    "other": b"other,orders,0,1\n",
+    "empty": b"",
+    "text": b"orders;0;1\n",
+    "latin": "größe,0,1\n".encode("latin-1"),
+    "utf16": "orders,0,3\n".encode("utf-16"),
+    "zero": b"orders,0,1\0\n",
+}
+"""Files of `groups reset-offsets --from-file`."""
+
+
+async def test_dry_run_reads_a_file_of_offsets_as_the_real_run(tmp_path: Path) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    with FakeCluster(brokers=2, topics=["orders"], partitions=2) as cluster:
+        cluster.set_ends("orders", {0: 100, 1: 100})
+        cluster.set_group("billing", {"orders": {0: 40, 1: 60}})
+        cluster.set_group("busy", {"orders": {0: 40}}, members=1)
+        async with await AdminClient.open(cluster.bootstrap, timeout=5) as admin:
+            for group in ("billing", "busy", "new"):
+                for name in (*FILES, "folder", "nosuch"):
+                    case = f"groups reset-offsets {group} --from-file {{folder}}/{name}"
+                    real = await check_case(admin, case, {"folder": tmp_path})
+                    is_sound = name in ("good", "utf16") or (name, group) == ("group", "billing")
+                    assert real.is_refused is (group == "busy" or not is_sound), (case, real)
 
 
 async def test_dry_runs_say_what_changes_of_groups_and_offsets_do() -> None:

@@ -9,8 +9,8 @@ window before anything compares times:
       corrections()    which clocks are right, and the skew of the others; the previous skew decides ties
       Clocks           subtracts the skew when a table of silver is read (`poller_clocks`)
 
-1. *Clocks.* Polls of one poller have one clock (`PollerClock`). Where the poller is unknown, as in captures of earlier
-   versions and most tables of others, each broker may have been polled with another clock, so each broker has one.
+1. *Clocks.* Polls of one poller have one clock (`PollerClock`). Where the poller is unknown, as in most tables of
+   others, each broker may have been polled with another clock, so each broker has one.
 
 2. *Differences.* A change of a partition is one event: two clocks that saw it at different times differ by that time.
    Let a change happen at `t`. Poll `p` shows it if it was sent after `t` and the poll before it was not, so `t` lies in

@@ -213,5 +213,6 @@ script = Script(
     run,
     "Error while executing config command ",
     banner="Add/Remove entity config for a topic, client, user or broker",
+    banners={"0.9.0.1": "Add/Remove entity (topics/clients) configs"},
     codes=dict.fromkeys(("0.9.0.1", "0.10.2.2"), 0),
 )

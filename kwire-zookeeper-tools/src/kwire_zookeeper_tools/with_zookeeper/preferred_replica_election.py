@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kwire_admin.compat.script import ScriptRun
 
 FAILURE = "Failed to start preferred replica election"
+MISSING = "No such file or directory"
 
 
 async def run(run: ScriptRun) -> None:
@@ -39,6 +40,9 @@ async def run(run: ScriptRun) -> None:
     try:
         chosen = existing if path is None else [*read_partitions(Path(path))]
     except ToolFailed as error:
+        if str(error).endswith(MISSING):  # Kafka's script prints a trace, which begins with this line
+            missing = f"java.io.FileNotFoundException: {path} ({MISSING})"
+            raise ScriptFailed(f"{FAILURE}\n{missing}", on_stdout=True) from None
         run.warn(str(error))
         raise ScriptFailed(FAILURE, on_stdout=True) from None
     valid = [partition for partition in chosen if partition in existing]

@@ -33,13 +33,9 @@ LONG_SESSIONS = {
 PAGE = ROOT / "docs" / "reference" / "scripts.md"
 NO_RECORDS = "nodes hold no records: both fail, in other words"
 KNOWN = {
-    "kafka-preferred-replica-election --zookeeper {zookeeper} --path-to-json-file {files}/nosuch.json": (
-        "kwire also prints the reason, on stderr"
-    ),
     "kafka-transactions --bootstrap-server {bootstrap} list --transactional-id-pattern (": (
         "kwire says that the regular expression is invalid"
     ),
-    "kafka-configs": "0.9.0.1 has another first line of the usage",
     (
         "kafka-configs --zookeeper {zookeeper} --alter --entity-type topics --entity-name {topic} "
         "--delete-config nonsense"

@@ -43,7 +43,7 @@ def creation_reason(code: int, topic: NewTopic, brokers: Collection[int]) -> str
     if code == ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT:
         return _assignment_reason(topic.assignment, brokers, complete=True)
     partitions = len(topic.assignment) or topic.partitions
-    return _reason(code, partitions, topic.replication_factor, topic.configs, brokers)
+    return _reason(code, partitions, topic.replication_factor, _assigned(topic.configs), brokers)
 
 
 def change_reason(code: int, topic: TopicChange, brokers: Collection[int]) -> str | None:
@@ -55,7 +55,8 @@ def change_reason(code: int, topic: TopicChange, brokers: Collection[int]) -> st
         return f"the topic has more than {requested}, and partitions cannot be removed"
     if code == ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC:
         return "the cluster accepts one kind of change for each topic (admin.batch.strict): send them one by one"
-    return _reason(code, topic.partitions, topic.replication_factor, topic.set_configs, brokers)
+    configs = [*_assigned(topic.set_configs), *sorted(topic.delete_configs)]
+    return _reason(code, topic.partitions, topic.replication_factor, configs, brokers)
 
 
 def reassignment_reason(code: int, targets: Mapping[int, Sequence[int]], brokers: Collection[int]) -> str | None:
@@ -75,9 +76,14 @@ def _reason(
     code: int,
     partitions: int | None,
     factor: int | None,
-    configs: Mapping[str, str],
+    configs: Sequence[str],
     brokers: Collection[int],
 ) -> str | None:
+    """Return a reason. See `creation_reason`.
+
+    Args:
+        configs: the configs to set as `KEY=VALUE`, and the keys to delete.
+    """
     match code:
         case ErrorCode.REQUEST_TIMED_OUT:
             return TIMED_OUT
@@ -95,8 +101,12 @@ def _reason(
         case ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR if factor is not None:
             return f"a replication factor of {factor} needs as many live brokers, and there are {len(brokers)}"
         case ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG if configs:
-            return f"unknown key or invalid value among the configs {_some(map('='.join, sorted(configs.items())))}"
+            return f"unknown key or invalid value among the configs {_some(configs)}"
     return None
+
+
+def _assigned(configs: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(configs.items())]
 
 
 def _assignment_reason(

@@ -57,7 +57,9 @@ def _snapshot_in(path: Path) -> ClusterSnapshot:
 
             return snapshot_of_capture(path)
         return ClusterSnapshot.from_json(read_text(path))
-    except (OSError, EncodingError, InvalidSnapshot) as error:
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {path}: {error.strerror or error}") from None
+    except (EncodingError, InvalidSnapshot) as error:
         raise InvalidArgument(f"{path}: {error}") from None
     except ModuleNotFoundError as error:
         raise InvalidArgument(install_hint(error) or str(error)) from None

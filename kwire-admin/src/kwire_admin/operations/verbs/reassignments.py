@@ -142,7 +142,9 @@ def read_file(path: Path) -> AssignmentFile:
     """
     try:
         return AssignmentFile.from_json(read_text(path))
-    except (OSError, EncodingError, InvalidAssignment) as error:
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {path}: {error.strerror}") from None
+    except (EncodingError, InvalidAssignment) as error:
         raise InvalidArgument(f"{path}: {error}") from None
 
 

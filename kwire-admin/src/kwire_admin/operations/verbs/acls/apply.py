@@ -74,7 +74,9 @@ def read_acls(file: Path) -> list[AclBinding]:
     """
     try:
         rows = parse_json_document(read_text(file), object_pairs_hook=unique_keys)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
+    except ValueError as error:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
         raise InvalidArgument(f"{file}: expected a list of ACLs, as `acls list --output json` prints it")

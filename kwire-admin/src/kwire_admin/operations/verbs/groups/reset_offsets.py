@@ -131,7 +131,7 @@ async def reset_offsets(
     if error is not None and not is_new:
         return [Failure(group, error)]
     plan, rows = await _plan(run, group, before, topic, target)
-    if from_file is not None and rows and not run.dry_run:
+    if from_file is not None and rows:
         raise Failed(rows, f"{from_file} names partitions without an answer: {len(rows)}; nothing was changed")
     if export is not None:
         run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
