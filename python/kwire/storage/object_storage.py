@@ -84,6 +84,20 @@ class _ByteWriter:
             self._file.close()
 
 
+REMEDIES = {
+    "URL scheme is not allowed": "AWS_ALLOW_HTTP=true allows an endpoint without TLS",
+    "NoSuchBucket": "the bucket does not exist",
+    "ExpiredToken": "the credentials have expired: expected a new AWS_SESSION_TOKEN and its keys",
+    "InvalidAccessKeyId": "the store does not know AWS_ACCESS_KEY_ID",
+    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not that of AWS_ACCESS_KEY_ID",
+    "RequestTimeTooSkewed": "the clock of this machine differs from that of the store",
+    "AccessDenied": "the credentials do not allow it",
+    "AuthorizationHeaderMalformed": "AWS_REGION is not the region of the bucket",
+    "redirect without LOCATION": "AWS_REGION or AWS_ENDPOINT_URL is not that of the bucket",
+}
+"""What to do about an error of a store, by a part of its text: a code of S3, or words of delta-rs."""
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Raise errors of delta-rs, which have colored trees of causes as texts, with a text of one line."""
@@ -91,6 +105,5 @@ def plain_errors() -> Iterator[None]:
         yield
     except (OSError, DeltaError) as error:
         text = " ".join(_CAUSE.sub(": ", str(error)).split())
-        if "URL scheme is not allowed" in text:
-            text += ": AWS_ALLOW_HTTP=true allows an endpoint without TLS"
-        raise type(error)(text) from None
+        remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in text), "")
+        raise type(error)(f"{remedy}: {text}" if remedy else text) from None

@@ -333,9 +333,9 @@ def repair(out: str, execute: bool) -> int:
     references to missing files are dropped. Stop all ingests before.
     """
     store = _open_store(out)
-    from kwire_pipeline.store import check as store_check
+    from kwire_pipeline.store import repair as store_repair
 
-    steps = store_check.repair(store, execute=execute)
+    steps = store_repair.repair(store, execute=execute)
     for step in steps:
         print(step)
     done = "the store is whole" if execute or not steps else "nothing was changed: run it with --execute"

@@ -281,7 +281,7 @@ class PipelineStore:
                 delta_table.create(self.location.child(name).native, tables[name])
                 self._created[name] = tables[name]
 
-    # Repair (`store_check`)
+    # Repair (`repair`)
 
     def open_table(self, name: str) -> DeltaTable:
         """Open a table that exists.

@@ -10,11 +10,13 @@ import pytest
 from kwire.cli.program import run
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table, maintenance
-from kwire_pipeline.store.check import CannotRepair, Finding
+from kwire_pipeline.store import repair as store_repair
+from kwire_pipeline.store.check import Finding
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import DamagedStore
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import RECORDS, StoreChange
+from kwire_pipeline.store.repair import CannotRepair
 from kwire_pipeline.store.table_files import Output, TableFile
 from kwire_pipeline.tables import Layout
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere, ingest
@@ -42,9 +44,9 @@ def newest(folder: Path) -> Path:
 def repaired(store: PipelineStore) -> list[Finding]:
     """Repair a store, check it, and return the steps, which a dry run shows first."""
     before = {path for path, _ in store.list_files("")}
-    planned = store_check.repair(store, execute=False)
+    planned = store_repair.repair(store, execute=False)
     assert {path for path, _ in store.list_files("")} == before
-    assert store_check.repair(store, execute=True) == planned
+    assert store_repair.repair(store, execute=True) == planned
     assert store_check.check(PipelineStore(store.out)) == []
     return planned
 
@@ -53,7 +55,7 @@ def test_whole_store_needs_no_repair(store: PipelineStore) -> None:
     maintenance.optimize(store)
 
     assert store_check.check(store) == []
-    assert store_check.repair(store, execute=True) == []
+    assert store_repair.repair(store, execute=True) == []
     assert store.newest().number == 4
 
 
@@ -146,7 +148,7 @@ def test_store_without_any_record_cannot_be_repaired(store: PipelineStore, tmp_p
         path.unlink()
 
     with pytest.raises(CannotRepair, match="no commit can be read"):
-        store_check.repair(store, execute=True)
+        store_repair.repair(store, execute=True)
 
 
 def test_commands_check_and_repair(store: PipelineStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

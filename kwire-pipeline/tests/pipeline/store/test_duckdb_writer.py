@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire_pipeline.store import check as store_check
+from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.record import INGESTS
 from tests.installing import package_folder, run
@@ -78,5 +79,5 @@ def test_insert_into_ingests_loses_nothing_and_is_repaired(copies: Callable[[], 
     commit(store, "after")
     [finding] = store_check.check(store)
     assert "/duckdb" in finding.path
-    store_check.repair(store, execute=True)
+    store_repair.repair(store, execute=True)
     assert_whole(out, *NAMES, "after")

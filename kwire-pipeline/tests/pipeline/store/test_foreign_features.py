@@ -20,11 +20,12 @@ from kwire.errors import KwireError
 from kwire_pipeline.sql_views import write_duckdb
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.check import CannotRepair
+from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.delta_table import IncompatibleTable
 from kwire_pipeline.store.errors import UnreadableLog, UnwritableTable
 from kwire_pipeline.store.record import INGESTS
+from kwire_pipeline.store.repair import CannotRepair
 from kwire_pipeline.tables import Layout
 from tests.pipeline.store.other_writers import KEEPS_ROWS, NAMES
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere
@@ -99,7 +100,7 @@ def test_check_names_what_prevents_the_next_commit(
             assert re.search(f"{table}: {text}.* since .* of delta-rs:py-.* \\(version 5\\)", printed)
             for execute in (False, True):
                 with pytest.raises(CannotRepair, match=f"{table}: {text}"):
-                    store_check.repair(PipelineStore(str(out)), execute=execute)
+                    store_repair.repair(PipelineStore(str(out)), execute=execute)
             if name != "append only":  # an ingest removes nothing
                 with pytest.raises(UnwritableTable, match=text):
                     commit(PipelineStore(str(out)), "later")
@@ -154,7 +155,7 @@ def test_unreadable_log_is_one_error_with_its_remedy(
                 with pytest.raises(UnreadableLog, match=f"{table}: its log cannot be read: .*: {remedy}$"):
                     answer(PipelineStore(str(out)))
             with pytest.raises(CannotRepair, match=f"{table}: its log cannot be read: .*: {remedy}$"):
-                store_check.repair(PipelineStore(str(out)), execute=True)
+                store_repair.repair(PipelineStore(str(out)), execute=True)
             assert run(["pipeline", "check", "--out", str(out)]) == 6
             assert f"{table}: its log cannot be read: " in capsys.readouterr().out
             assert sorted(out.rglob("*")) == before
@@ -247,10 +248,10 @@ def test_what_others_did_to_columns_and_by_vectors_is_named_and_undone(
             with pytest.raises(UnwritableTable, match=f"{TABLE}: .*{text}"):
                 commit(store, "later")
             assert any(re.search(text, finding.text) for finding in store_check.check(store))
-            planned = store_check.repair(store, execute=False)
+            planned = store_repair.repair(store, execute=False)
             assert sorted(out.rglob("*.json")) == before
 
-            assert store_check.repair(store, execute=True) == planned
+            assert store_repair.repair(store, execute=True) == planned
             assert planned[0].text.startswith("returns to version ")
             commit(store, "later")
             assert clusters(PipelineStore(str(out))) == everywhere(*NAMES, "later")
@@ -313,7 +314,7 @@ def test_files_of_another_table_are_named(copies: Callable[[], Path], table: str
 
     text = f"{table}: its files are those of another table since CLONE of another program"
     assert any(text in str(finding) for finding in store_check.check(PipelineStore(str(out))))
-    for answer in (clusters, lambda store: commit(store, "later"), partial(store_check.repair, execute=True)):
+    for answer in (clusters, lambda store: commit(store, "later"), partial(store_repair.repair, execute=True)):
         with pytest.raises(KwireError, match=table):
             answer(PipelineStore(str(out)))
     assert sorted(out.rglob("*.json")) == before

@@ -20,6 +20,7 @@ from kwire.cli.program import run
 from kwire.errors import KwireError
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table, maintenance
+from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import CommitGone, DamagedStore, UnwritableTable
 from kwire_pipeline.store.record import INGESTS, CommitRecord
@@ -54,7 +55,7 @@ def assert_whole(out: Path, *names: str) -> None:
     commit(store, "later")
     assert clusters(store) == everywhere(*names, "later")
     assert store_check.check(store) == []
-    assert store_check.repair(store, execute=True) == []
+    assert store_repair.repair(store, execute=True) == []
     maintenance.optimize(store)
     maintenance.vacuum(store, NOTHING)
     commit(store, "last")
@@ -141,8 +142,8 @@ def test_change_of_rows_by_others_is_repaired(
             out = copies()
             operation(f"{out}/{TABLE}")
             store = PipelineStore(str(out))
-            before = store_check.repair(store, execute=False)
-            assert store_check.repair(store, execute=True) == before
+            before = store_repair.repair(store, execute=False)
+            assert store_repair.repair(store, execute=True) == before
             assert store_check.check(store) == []
             assert_whole(out, *NAMES)
 
@@ -163,7 +164,7 @@ def test_rows_that_others_deleted_for_good_are_an_error(copies: Callable[[], Pat
                 commit(store, "later")
             assert run(["pipeline", "sql", "--out", str(out), "SELECT count(*) FROM polls"]) == 1
             assert {path.relative_to(out) for path in out.rglob("_delta_log/*.json")} == before
-            store_check.repair(store, execute=True)
+            store_repair.repair(store, execute=True)
             assert clusters(store)[TABLE] == ["a", "c", "d"]
             assert clusters(store)[TABLES[1]] == [*NAMES]
             commit(store, "later")
@@ -195,7 +196,7 @@ def test_removed_rows_of_ingests_are_an_error_and_repaired(
                 with pytest.raises(DamagedStore, match=rf"{INGESTS} lacks the rows of commits .* after {name[:6]}"):
                     answer()
             assert "lacks the row of commit" in str(store_check.check(store)[-1])
-            store_check.repair(store, execute=True)
+            store_repair.repair(store, execute=True)
             assert_whole(out, *NAMES)
 
 
@@ -282,7 +283,7 @@ def test_deleted_table_is_an_error_and_created_again(copies: Callable[[], Path])
         commit(store, "later")
     [finding] = store_check.check(store)
     assert (finding.path, finding.rows) == (TABLE, 4)
-    store_check.repair(store, execute=True)
+    store_repair.repair(store, execute=True)
     assert clusters(store) == {TABLE: [], TABLES[1]: [*NAMES]}
     commit(store, "later")
     assert store_check.check(store) == []
@@ -305,7 +306,7 @@ def test_store_without_ingests_is_an_error_and_continues_after_repair(copies: Ca
 
     store = PipelineStore(str(out))
     assert store_check.check(store) != []
-    store_check.repair(store, execute=True)
+    store_repair.repair(store, execute=True)
     assert_whole(out, *NAMES)
 
 
@@ -366,12 +367,12 @@ def run_history(out: Path, random: Random) -> None:
         if error is not None:
             assert "silver/" in error, history
             assert store_check.check(store) != [], history
-            store_check.repair(store, execute=True)
+            store_repair.repair(store, execute=True)
             found = clusters(PipelineStore(str(out)))
             assert all(set(found[folder]) <= {*expected[folder], "other"} for folder in TABLES), history
             assert store_check.check(PipelineStore(str(out))) == [], history
             expected = found
         assert found == expected, history
-    store_check.repair(PipelineStore(str(out)), execute=True)
+    store_repair.repair(PipelineStore(str(out)), execute=True)
     assert store_check.check(PipelineStore(str(out))) == []
     assert clusters(PipelineStore(str(out))) == expected
