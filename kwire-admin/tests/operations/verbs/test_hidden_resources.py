@@ -24,10 +24,12 @@ from kwire.messages.kafka.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kwire.testing import FakeCluster
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.brokers.list_ import list_ as list_brokers
 from kwire_admin.operations.verbs.groups.list_ import list_ as list_groups
 from kwire_admin.operations.verbs.topics.list_ import list_ as list_topics
+from kwire_admin.operations.verbs.visibility import warn_if_hidden
 from tests.client.admin.scripted_broker import ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:
@@ -114,6 +116,25 @@ async def test_empty_list_says_that_resources_may_be_hidden(
     assert rows == []
     expected = f"no {what} are visible: none exist, or this user has no Describe permission on any."
     assert warnings == [expected] * hides
+
+
+@pytest.mark.parametrize("hides", [False, True])
+@pytest.mark.parametrize("visible", [("orders",), ("orders", "audit")])
+async def test_list_says_that_it_has_a_part(visible: tuple[str, ...], hides: bool) -> None:
+    rows, warnings = await warnings_of(list_topics, HidingBroker(visible, hides=hides))
+    assert [row.name for row in rows] == sorted(visible)
+    assert warnings == ["only topics that this user may describe are listed."] * hides
+
+
+async def test_list_does_not_fail_if_nobody_answers_about_permissions() -> None:
+    """The broker stops after the list itself. Who is not known to see all topics is told so."""
+    warnings: list[str] = []
+    with FakeCluster(brokers=1, topics=["orders"]) as cluster:
+        async with await AdminClient.open(cluster.bootstrap, timeout=1) as admin:
+            cluster.stop_broker(1)
+            await warn_if_hidden(Run(admin, warn=warnings.append), 1, "topics")
+    [warning] = warnings
+    assert warning.startswith("it is not known whether this user sees all topics: 127.0.0.1:")
 
 
 @pytest.mark.parametrize("hides", [False, True])

@@ -11,15 +11,14 @@ responsible (see `kwire.client.admin.internal_topics`).
 from __future__ import annotations
 
 from functools import partial
-from uuid import uuid4
+from os import urandom
 
 from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError
-from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, leaderless_partitions
-from kwire.client.admin.transactions import may_describe_transactional_id
 from kwire.client.race import first_success
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["explain_if_hidden", "may_be_incomplete", "warn_if_hidden", "warn_of_unanswered", "warn_of_unknown"]
 
-COORDINATED_BY = {"groups": GROUPS, "transactional ids": TRANSACTIONS}
-"""The topic whose leaders know resources."""
 SILENT_AFTER_S = 1.0
 """Seconds after which a second broker is asked about permissions, which all of them know. Chosen, not measured."""
 SHOWN_PARTITIONS = 5
@@ -58,7 +55,7 @@ async def explain_if_hidden(run: Run, count: int, what: Resources, *, done: str 
 
 
 async def warn_if_hidden(run: Run, count: int, what: Resources, *, filtered: bool = False) -> None:
-    """Warn of an empty list, if there can be resources that the user cannot describe.
+    """Warn of a list, if there can be resources that the user cannot describe.
 
     Args:
         run: the run.
@@ -66,7 +63,14 @@ async def warn_if_hidden(run: Run, count: int, what: Resources, *, filtered: boo
         what: the resources.
         filtered: True if the list has only resources that match something.
     """
-    if not count and await may_be_incomplete(run.admin, what):
+    try:
+        is_partial = await may_be_incomplete(run.admin, what)
+    except ConnectionFault as fault:  # the list itself is as good as before
+        run.warn(f"it is not known whether this user sees all {what}: {fault}.")
+        return
+    if is_partial and count:
+        run.warn(f"only {what} that this user may describe are listed.")
+    elif is_partial:
         match = " that match" if filtered else ""
         run.warn(f"no {what}{match} are visible: none exist, or this user has no Describe permission on any.")
 
@@ -79,9 +83,11 @@ async def warn_of_unknown(run: Run, what: Resources, unanswered: Mapping[int, Ex
         what: groups, or transactional ids.
         unanswered: the errors of brokers that did not answer.
     """
+    from kwire.client.admin.internal_topics import GROUPS, TRANSACTIONS, leaderless_partitions
+
     for broker, error in sorted(unanswered.items()):
         run.warn(f"the {what} that broker {broker} coordinates are not known: {error}.")
-    topic = COORDINATED_BY[what]
+    topic = GROUPS if what == "groups" else TRANSACTIONS
     leaderless = await leaderless_partitions(run.admin, topic)
     if leaderless:
         count = len(leaderless)
@@ -106,14 +112,17 @@ def warn_of_unanswered(run: Run, what: str, unanswered: Mapping[int, Exception])
 
 async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
     """Return whether there can be resources that the user cannot describe, and that lists therefore lack."""
-    unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
+    unused = f"kwire-no-such-name-{urandom(16).hex()}"  # a random name, so that no permission of a prefix covers it
     if what == "groups":
         return not await admin.may_describe_group(unused)
     if what == "transactional ids":
+        from kwire.client.admin.transactions import may_describe_transactional_id
+
         return not await may_describe_transactional_id(admin, unused)
     # `describe_topics` would ask a second broker for a topic that the first one does not know.
     ask = partial(admin.backend.topics_at, names=(unused,), configs=False)
-    brokers = [partial(ask, broker) for broker in admin.router.known_brokers()]
-    described = (await first_success(brokers, SILENT_AFTER_S)).get(unused)
+    # The bootstrap servers have answered already, and the addresses that brokers advertise are perhaps out of reach.
+    brokers = dict.fromkeys((*admin.router.bootstrap, *admin.router.known_brokers()))
+    described = (await first_success([partial(ask, broker) for broker in brokers], SILENT_AFTER_S)).get(unused)
     # The dialect of the drafts has the same number for the error.
     return isinstance(described, AdminError) and described.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -21,7 +21,7 @@ from kwire_admin.operations.partition_states import PartitionTrouble, min_isr
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.topic_partitions import topics_marked_for_deletion
-from kwire_admin.operations.verbs.visibility import explain_if_hidden
+from kwire_admin.operations.verbs.visibility import explain_if_hidden, warn_if_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ async def describe(
     marked = await topics_marked_for_deletion(run)
     if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
         run.warn(f"{reason}.")
+    if not only and not names:
+        await warn_if_hidden(run, len(topics), "topics")
     hidden = [name for name, topic in topics.items() if not isinstance(topic, AdminError) and topic.configs is None]
     if hidden:
         run.warn(

@@ -70,10 +70,9 @@ async def list_(
                 rows.append(TopicSummary(*topic, None, None, is_marked))
             else:
                 rows.append(TopicSummary(*topic.listing, topic.topic_id, topic.configs, is_marked))
-    if not rows:
-        from kwire_admin.operations.verbs.visibility import warn_if_hidden  # most lists have rows
+    from kwire_admin.operations.verbs.visibility import warn_if_hidden
 
-        await warn_if_hidden(run, 0, "topics", filtered=pattern is not None)
+    await warn_if_hidden(run, len(rows), "topics", filtered=pattern is not None)
     return rows
 
 
