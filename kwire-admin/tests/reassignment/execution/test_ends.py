@@ -141,7 +141,7 @@ async def test_progress_of_a_dead_broker_is_not_known(seed: int, tmp_path: Path)
     assert all(row.seconds_left is None for row in rows if row.partition not in known)
     waiting = sum(new == dead for new, _ in replicas)
     assert len(warnings) == bool(waiting)
-    assert not warnings or warnings[0].startswith(f"broker {dead} is not alive: {waiting} move")
+    assert not warnings or warnings[0].startswith(f"broker {dead} is not alive, so the end of {waiting} move")
 
 
 async def test_throttles_that_nothing_needs_are_named(tmp_path: Path) -> None:

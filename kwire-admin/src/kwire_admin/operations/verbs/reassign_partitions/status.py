@@ -7,7 +7,7 @@ from collections import Counter
 from kwire._util.concurrency import sleep
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
-from kwire._util.readable import bar
+from kwire._util.readable import bar, counted
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
@@ -120,8 +120,7 @@ async def _note_dead_targets(run: Run, adding: Mapping[PartitionKey, tuple[int, 
     live = {broker.id for broker in (await run.admin.describe_cluster()).brokers} if adding else set()
     waiting = Counter(broker for brokers in adding.values() for broker in brokers if broker not in live)
     for broker, count in sorted(waiting.items()):
-        moves = "1 move does not progress" if count == 1 else f"{count} moves do not progress"
-        run.warn(f"broker {broker} is not alive: {moves} without it.")
+        run.warn(f"broker {broker} is not alive, so the end of {counted(count, 'move')} waits for it.")
 
 
 def _seconds_at(
