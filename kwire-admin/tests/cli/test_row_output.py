@@ -118,6 +118,19 @@ def test_csv_has_neither_formulas_nor_control_characters(capsys: pytest.CaptureF
     assert {row[1] for row in rows} == {"-7"}
 
 
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    internal: bool | None
+
+
+def test_csv_has_the_truth_values_of_json_and_a_table_those_of_people(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [Flagged(True), Flagged(False), Flagged(None)]
+    print_rows("csv", Flagged, rows, Paint(on=False))
+    assert capsys.readouterr().out.splitlines() == ["internal", "true", "false", '""']
+    print_rows("table", Flagged, rows, Paint(on=False))
+    assert capsys.readouterr().out.split() == ["INTERNAL", "yes", "no", "-"]
+
+
 def test_yaml_escapes_what_commands_a_terminal_and_keeps_the_value(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows("yaml", Named, [Named(name, 1) for name in HOSTILE], Paint(on=False))
     text = capsys.readouterr().out

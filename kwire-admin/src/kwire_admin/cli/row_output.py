@@ -100,6 +100,8 @@ def _csv_cell(value: Any) -> str:
 
     Any client chooses its group id, and `=HYPERLINK(...)` is a legal one. `-o json` has the exact text.
     """
+    if isinstance(value, bool):  # programs read it, so that it has the words of JSON
+        return "true" if value else "false"
     text = printable(_text(value, None))
     if not isinstance(value, str) or not text.startswith(FORMULA):
         return text

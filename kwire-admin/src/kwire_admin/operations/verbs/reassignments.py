@@ -193,7 +193,7 @@ def _left(folder: RunFolder) -> str:
 
 def explain(state: RunState, path: Path, process: str | None) -> str:
     """Return a sentence about what a run is doing and what to do next."""
-    done = f"{state.completed_batches} of {len(state.batches)} batches are complete"
+    done = f"batches complete: {state.completed_batches} of {len(state.batches)}"
     if process is not None:
         paused = f"; it is paused: {state.reason}" if state.phase is Phase.PAUSED else ""
         return f"run {path.name} is executed by {process}; {done}{paused}"

@@ -62,7 +62,9 @@ async def apply(
 
 
 def _question(planned: DocumentPlan) -> str:
-    counts = Counter(difference.action.value for difference in planned.applied)
-    changes = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-    count = len(planned.applied)
-    return f"Change {counted(count, 'setting')} of cluster {planned.cluster_id} ({changes})?"
+    """Return the question, such as `Change 2 settings and delete 1 setting of cluster prod?`."""
+    counts = Counter(difference.action for difference in planned.applied)
+    kinds = [action for action in DocumentAction if counts[action]]
+    parts = [f"{action.name.lower()} {counted(counts[action], 'setting')}" for action in kinds]
+    changes = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return f"{changes[0].upper()}{changes[1:]} of cluster {planned.cluster_id}?"
