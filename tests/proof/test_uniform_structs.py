@@ -7,6 +7,7 @@ run, and any value can require the general encoder.
 from __future__ import annotations
 
 from enum import IntEnum
+from random import Random
 from typing import Any
 
 import kwire
@@ -188,3 +189,81 @@ def test_first_error_in_wire_order_is_reported(version: int) -> None:
     assert path is not None
     assert path[2] == ("rows", 2, "size")
     assert_codecs_agree(message, version)
+
+
+class WideRow(Struct):
+    """Has more int32 fields in a row and more arrays than the engine takes in one loop."""
+
+    first: int32 = 0
+    second: int32 = 0
+    third: int32 = 0
+    fourth: int32 = 0
+    fifth: int32 = 0
+    one: array[int32] = ()
+    sixth: int32 = 0
+    code: int16 = 0
+    two: array[int32] = ()
+    three: array[int32] = ()
+    four: array[int32] = ()
+    seventh: int32 = 0
+    eighth: int32 = 0
+    five: array[int32] = field(since=2, default=())
+
+
+class WideRows(Message, versions="0-2", flexible="1+"):
+    rows: array[WideRow] = ()
+
+
+NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+LISTS = ("one", "two", "three", "four", "five")
+LISTS_OF_A_LENGTH = 12
+"""Few, so that many arrays of neighbors are equal."""
+
+
+def wide_rows(random: Random, version: int) -> WideRows:
+    """Return rows of few layouts, some of whose columns are the same in all rows."""
+    ranges = [random.choice([(3, 3), (0, 5), (250, 262), (-8, 8), (-(2**31), 2**31 - 1)]) for _ in NUMBERS]
+    lengths = [random.choice([0, 1, 2, 3, 3, 3, 4, 5]) for _ in LISTS]
+    lists = {
+        length: [tuple([random.randrange(1, 300) for _ in range(length)]) for _ in range(LISTS_OF_A_LENGTH)]
+        for length in range(6)
+    }
+
+    def row() -> WideRow:
+        numbers = [random.randint(*each) for each in ranges]
+        # Equal arrays are one object, or two.
+        arrays = [random.choice(lists[length]) for length in lengths]
+        for index, length in enumerate(lengths):
+            if random.random() < 0.7:
+                arrays[index] = next(array for array in arrays if len(array) == length)
+            if random.random() < 0.1:
+                arrays[index] = (*arrays[index][:1], *arrays[index][1:])
+        if random.random() < 0.02:
+            arrays[random.randrange(len(LISTS))] = random.choice(lists[random.randrange(6)])
+        values: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
+        values.update(zip(LISTS if version == 2 else LISTS[:4], arrays, strict=False))
+        return WideRow(**values, code=random.choice([0, -32768, 7, 300]))
+
+    return WideRows(rows=tuple([row() for _ in range(random.choice([1, 2, 5, 33, 70]))]))
+
+
+@for_rows("version", VERSIONS)
+@for_rows("seed", range(60))
+def test_wide_rows_are_those_of_the_reference(seed: int, version: int) -> None:
+    message = wide_rows(Random(seed), version)
+    body = kwire.encode(message, version=version)
+    assert body == reference.encode(message, version=version)
+    decoded = kwire.decode(WideRows, body, version=version)
+    assert decoded == message == reference.decode(WideRows, body, version=version)
+    assert kwire.encode(decoded, version=version) == body
+
+
+def test_lists_that_replace_each_other_in_the_table() -> None:
+    """More lists than the table has entries, some of which repeat at once and some later."""
+    random = Random(1)
+    lists = [tuple([random.randrange(1 << 20) for _ in range(random.randrange(1, 5))]) for _ in range(20_000)]
+    chosen = [random.choice(lists[:4000] if random.random() < 0.9 else lists) for _ in range(24_000)]
+    message = WideRows(rows=tuple([WideRow(one=each, two=each, three=chosen[0]) for each in chosen]))
+    body = kwire.encode(message, version=1)
+    for _ in range(2):
+        assert kwire.decode(WideRows, body, version=1) == message

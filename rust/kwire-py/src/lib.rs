@@ -65,6 +65,8 @@ mod unsafe_source;
     reason = "writes the slots of objects that it allocates, many at a time"
 )]
 mod unsafe_uniform;
+#[allow(unsafe_code, reason = "writes tuples into the slots of new objects")]
+mod unsafe_uniform_arrays;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_uniform_source;
 

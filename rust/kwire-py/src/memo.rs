@@ -221,11 +221,12 @@ impl<T: Copy> Memo<T> {
 /// A table for keys of 4 to 16 bytes, which are part of the entries. It holds the replica lists that partitions repeat.
 ///
 /// It keeps its values from call to call, at most `SHORT_ENTRIES` of them: in a message with a thousand partitions, most
-/// lists occur for the first time.
+/// lists occur for the first time. Each key has a set of two entries: with one, 5 % of the look-ups of 870 lists
+/// replaced each other's values.
 pub(crate) struct ShortMemo<T> {
-    entries: Vec<ShortEntry<T>>,
-    asked: u32,
-    found: u32,
+    sets: Vec<[ShortEntry<T>; 2]>,
+    asked: usize,
+    found: usize,
     pub(crate) on: bool,
 }
 
@@ -261,16 +262,44 @@ impl ShortKey {
             length: bytes.len() as u64,
         })
     }
+
+    /// Return the place of the key in a table whose length is a power of two.
+    #[inline(always)]
+    fn place(self, length: usize) -> usize {
+        // The constants prevent a factor of zero, which would make the other word irrelevant.
+        let mixed = fold(self.start ^ 0x9e37_79b9_7f4a_7c15, self.end ^ 0xd6e8_feb8_6659_fd93);
+        lower_half(mixed) & length.wrapping_sub(1)
+    }
 }
 
 /// A short table is evaluated again and again. Two of five look-ups must be hits.
 const SHORT_ENTRIES: usize = 1 << 13;
-const SHORT_SAMPLE: u32 = 1 << 11;
+const SHORT_SAMPLE: usize = 1 << 11;
+
+/// The entries of a `ShortMemo` for consecutive look-ups, none while it is off.
+#[derive(Clone, Copy)]
+pub(crate) struct ShortTable<'m, T> {
+    sets: &'m [[ShortEntry<T>; 2]],
+}
+
+impl<T: Copy> ShortTable<'_, T> {
+    #[inline(always)]
+    pub(crate) fn get(self, key: ShortKey) -> Option<T> {
+        let [newer, older] = self.sets.get(key.place(self.sets.len()))?;
+        if newer.key == key {
+            newer.value
+        } else if older.key == key {
+            older.value
+        } else {
+            None
+        }
+    }
+}
 
 impl<T: Copy> ShortMemo<T> {
     pub(crate) fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            sets: Vec::new(),
             asked: 0,
             found: 0,
             on: false,
@@ -282,18 +311,20 @@ impl<T: Copy> ShortMemo<T> {
         (self.on, self.asked, self.found) = (on, 0, 0);
     }
 
+    /// Return the entries for look-ups that `count` counts afterwards.
     #[inline(always)]
-    pub(crate) fn get(&mut self, key: ShortKey) -> Option<T> {
-        self.asked = self.asked.wrapping_add(1);
-        if self.asked == SHORT_SAMPLE {
+    pub(crate) fn table(&self) -> ShortTable<'_, T> {
+        let sets = if self.on { self.sets.as_slice() } else { &[] };
+        ShortTable { sets }
+    }
+
+    /// Count look-ups and hits, and evaluate the table if it is time.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, asked: usize, found: usize) {
+        self.asked = self.asked.wrapping_add(asked);
+        self.found = self.found.wrapping_add(found);
+        if self.asked >= SHORT_SAMPLE {
             self.judge();
-        }
-        let entry = self.entries.get(self.place(key))?;
-        if entry.key == key {
-            self.found = self.found.wrapping_add(1);
-            entry.value
-        } else {
-            None
         }
     }
 
@@ -301,36 +332,32 @@ impl<T: Copy> ShortMemo<T> {
     #[inline]
     #[must_use]
     pub(crate) fn put(&mut self, key: ShortKey, value: T) -> Option<T> {
-        if self.entries.is_empty() {
+        if self.sets.is_empty() {
             let key = ShortKey {
                 start: 0,
                 end: 0,
                 length: 0,
             };
-            self.entries.resize(SHORT_ENTRIES, ShortEntry { key, value: None });
+            self.sets
+                .resize(SHORT_ENTRIES / 2, [ShortEntry { key, value: None }; 2]);
         }
-        let place = self.place(key);
-        let entry = self.entries.get_mut(place)?;
+        let place = key.place(self.sets.len());
+        let [newer, older] = self.sets.get_mut(place)?;
+        let replaced = std::mem::replace(older, *newer).value;
         let value = Some(value);
-        std::mem::replace(entry, ShortEntry { key, value }).value
+        *newer = ShortEntry { key, value };
+        replaced
     }
 
     /// Remove all values.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.entries.drain(..).filter_map(|entry| entry.value)
+        self.sets.drain(..).flatten().filter_map(|entry| entry.value)
     }
 
     #[cold]
     fn judge(&mut self) {
         self.on = self.found * 5 >= self.asked * 2;
         (self.asked, self.found) = (0, 0);
-    }
-
-    #[inline(always)]
-    fn place(&self, key: ShortKey) -> usize {
-        // The constants prevent a factor of zero, which would make the other word irrelevant.
-        let mixed = fold(key.start ^ 0x9e37_79b9_7f4a_7c15, key.end ^ 0xd6e8_feb8_6659_fd93);
-        lower_half(mixed) & self.entries.len().wrapping_sub(1)
     }
 }
 

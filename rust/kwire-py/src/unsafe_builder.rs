@@ -115,12 +115,10 @@ impl<'a, 'py> Builder<'a, 'py> {
 
     /// Build a short int32 array, and keep it for others with the same key.
     #[inline(never)]
-    pub(crate) fn new_short_array(&mut self, key: Option<ShortKey>, bytes: &'a [u8]) -> Result<Owned, Raised> {
+    fn new_short_array(&mut self, key: ShortKey, bytes: &'a [u8]) -> Result<Owned, Raised> {
         let made = self.tuple(Primitive::Int32, bytes)?;
-        if let Some(key) = key {
-            // SAFETY: the tuple is complete and has exact ints only. The GIL is held (invariant 1).
-            unsafe { self.caches.keep_short_array(key, made.pointer()) };
-        }
+        // SAFETY: the tuple is complete and has exact ints only. The GIL is held (invariant 1).
+        unsafe { self.caches.keep_short_array(key, made.pointer()) };
         Ok(made)
     }
 
@@ -129,7 +127,7 @@ impl<'a, 'py> Builder<'a, 'py> {
         let made = match self.caches.short_array(key) {
             // SAFETY: the table owns the tuple.
             Some(found) => unsafe { Owned::borrowed(found) },
-            None => self.new_short_array(Some(key), bytes)?,
+            None => self.new_short_array(key, bytes)?,
         };
         self.last_short_array = Some((key, made.pointer()));
         Ok(made)

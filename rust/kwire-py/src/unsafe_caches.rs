@@ -16,7 +16,7 @@ use kwire::decode::Matcher;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::memo::{Memo, ShortKey, ShortMemo, Worth, hash};
+use crate::memo::{Memo, ShortKey, ShortMemo, ShortTable, Worth, hash};
 use crate::unsafe_layout::count;
 use crate::unsafe_prefetch::prefetch;
 
@@ -106,11 +106,30 @@ impl Caches {
     /// Return the tuple of a short int32 array that was decoded before.
     #[inline(always)]
     pub(crate) fn short_array(&mut self, key: ShortKey) -> Option<NonNull<ffi::PyObject>> {
-        if self.short_arrays.on {
-            self.short_arrays.get(key)
-        } else {
-            None
+        if !self.short_arrays.on {
+            return None;
         }
+        let found = self.short_arrays.table().get(key);
+        self.short_arrays.count(1, usize::from(found.is_some()));
+        found
+    }
+
+    /// Return the tuples of short int32 arrays that were decoded before. They stay alive until a tuple is kept.
+    #[inline(always)]
+    pub(crate) fn short_arrays(&self) -> ShortTable<'_, NonNull<ffi::PyObject>> {
+        self.short_arrays.table()
+    }
+
+    /// Return whether short int32 arrays are looked up.
+    #[inline(always)]
+    pub(crate) fn looks_up_short_arrays(&self) -> bool {
+        self.short_arrays.on
+    }
+
+    /// Count successful look-ups in `short_arrays`.
+    #[inline(always)]
+    pub(crate) fn count_short_arrays(&mut self, number: usize) {
+        self.short_arrays.count(number, number);
     }
 
     /// Keep the tuple of a short int32 array if that is worthwhile.

@@ -13,23 +13,24 @@
 use std::ops::Range;
 
 use kwire::decode::{UniformLayout, Visitor, unpack};
-use kwire::plan::{Part, Primitive, Struct, Type};
+use kwire::plan::{Field, MAX_PARTS, Part, Primitive, Struct, Type};
 use pyo3::ffi;
 
-use crate::memo::{ShortKey, hash_of_sample, same};
+use crate::memo::hash_of_sample;
 use crate::unsafe_builder::Builder;
-use crate::unsafe_constants::STRIDE;
+use crate::unsafe_constants::{LOWEST, STRIDE};
 use crate::unsafe_layout::{Layout, count, count_many, write};
 use crate::unsafe_owned::{Owned, Raised};
 use crate::unsafe_slabs::take;
+use crate::unsafe_uniform_arrays::Int32s;
 
 type Object = *mut ffi::PyObject;
 
 /// New objects, and the bytes of each.
-struct Rows<'o, 'a> {
-    objects: &'o [Object],
-    bytes: &'a [u8],
-    size: usize,
+pub(crate) struct Rows<'o, 'a> {
+    pub(crate) objects: &'o [Object],
+    pub(crate) bytes: &'a [u8],
+    pub(crate) size: usize,
 }
 
 impl<'o, 'a> Rows<'o, 'a> {
@@ -40,7 +41,7 @@ impl<'o, 'a> Rows<'o, 'a> {
 
     /// Return the address of a column in the first row.
     #[inline(always)]
-    fn column(&self, at: usize, width: usize) -> *const u8 {
+    pub(crate) fn column(&self, at: usize, width: usize) -> *const u8 {
         assert!(
             width <= self.size && at <= self.size - width,
             "the column is within a row"
@@ -69,18 +70,23 @@ impl<'o, 'a> Rows<'o, 'a> {
 
     /// Iterate over the objects, with the bytes of a part of their rows.
     #[inline(always)]
-    fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (Object, &'a [u8])> {
+    pub(crate) fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (Object, &'a [u8])> {
         let rows = self.bytes.chunks_exact(self.size);
         let parts = rows.map(move |row| row.get(range.clone()).unwrap_or_default());
         self.objects.iter().copied().zip(parts)
     }
 }
 
-/// An int32 array of the same structs that has been set.
-#[derive(Clone)]
-struct Before {
-    range: Range<usize>,
-    offset: usize,
+/// The most int32 fields that are set in one loop. With more, the loop has more variables than registers.
+const MOST_TOGETHER: usize = 3;
+
+/// Consecutive int32 fields whose values differ from row to row.
+#[derive(Clone, Copy, Default)]
+struct Varying {
+    slots: [usize; MOST_TOGETHER],
+    number: usize,
+    /// The offset of the first one in a row.
+    at: usize,
 }
 
 impl<'a> Builder<'a, '_> {
@@ -103,26 +109,26 @@ impl<'a> Builder<'a, '_> {
             std::slice::from_raw_parts(first, number)
         };
         let rows = Rows::new(objects, bytes, layout.size());
-        let mut before = None;
+        let mut arrays = [Int32s::default(); MAX_PARTS];
+        let mut places = arrays.iter_mut();
         for (index, part) in plan.parts().enumerate() {
             let range = layout.range(index);
             match part {
-                Part::Run(fields) => {
-                    let mut at = range.start;
-                    for field in fields {
-                        let Type::Primitive(kind) = field.kind else { break };
-                        self.numbers(&rows, slots.offsets[field.position], kind, at)?;
-                        at += kind.size();
-                    }
-                }
+                Part::Run(fields) => self.run(&rows, slots, fields, range.start)?,
                 Part::Int32s(field) => {
-                    let offset = slots.offsets[field.position];
-                    self.int32_arrays(&rows, offset, &range, before.as_ref())?;
-                    before = Some(Before { range, offset });
+                    if let Some(place) = places.next() {
+                        *place = Int32s {
+                            slot: slots.offsets[field.position],
+                            at: range.start,
+                            size: range.len(),
+                        };
+                    }
                 }
                 Part::Structs(field, body) => self.struct_arrays(&rows, slots.offsets[field.position], body, range)?,
             }
         }
+        let others = places.len();
+        self.int32_arrays(&rows, &arrays[..MAX_PARTS - others])?;
         let tags = bytes.get(layout.unknown_tags()).unwrap_or_default();
         if !tags.is_empty() {
             let tags = self.tags(tags)?.into_pointer();
@@ -137,6 +143,33 @@ impl<'a> Builder<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Set consecutive fields of fixed size, whose bytes start at `at` in each row.
+    #[inline(always)]
+    fn run(&mut self, rows: &Rows<'_, 'a>, layout: &Layout, fields: &[Field], mut at: usize) -> Result<(), Raised> {
+        let mut varying = Varying::default();
+        for field in fields {
+            let Type::Primitive(kind) = field.kind else { break };
+            let slot = layout.offsets[field.position];
+            if kind != Primitive::Int32 {
+                self.varying(rows, &mut varying)?;
+                self.numbers(rows, slot, kind, at)?;
+            } else if self.shared_integers(rows, slot, at, |bytes| i32::from_be_bytes(bytes).into())? {
+                self.varying(rows, &mut varying)?;
+            } else {
+                if varying.number == 0 {
+                    varying.at = at;
+                }
+                varying.slots[varying.number] = slot;
+                varying.number += 1;
+                if varying.number == MOST_TOGETHER {
+                    self.varying(rows, &mut varying)?;
+                }
+            }
+            at += kind.size();
+        }
+        self.varying(rows, &mut varying)
     }
 
     /// Set a field of fixed size, whose bytes start at `at` in each row.
@@ -170,133 +203,92 @@ impl<'a> Builder<'a, '_> {
         at: usize,
         value_of: impl Fn([u8; N]) -> i64,
     ) -> Result<(), Raised> {
-        let mut place = rows.column(at, N);
-        if let Some(bytes) = rows.shared::<N>(place) {
-            let number = self.integer(value_of(bytes))?.into_pointer();
-            // SAFETY: the number is alive, and its first reference is owned. The slots are still null (invariant 3 of the
-            // builder).
-            unsafe {
-                count_many(number, rows.objects.len() - 1);
-                for object in rows.objects {
-                    write(*object, offset, number);
-                }
-            }
+        if self.shared_integers(rows, offset, at, &value_of)? {
             return Ok(());
         }
-        let (small, lowest, first) = self.constants.smalls();
+        let mut place = rows.column(at, N);
+        let smalls = self.constants.smalls();
         for object in rows.objects {
-            // SAFETY: each row has the column (invariant 1). The objects of small integers are consecutive, and `index` is
-            // one of them. The slot is still null (invariant 3 of the builder).
+            // SAFETY: each row has the column (invariant 1). The slot is still null (invariant 3 of the builder).
             unsafe {
                 let value = value_of(place.cast::<[u8; N]>().read());
                 place = place.wrapping_add(rows.size);
-                let index = value.wrapping_sub(lowest).cast_unsigned();
-                let number = if index < small {
-                    let number = first.wrapping_byte_add(usize::try_from(index).unwrap_or(0) * STRIDE);
-                    // Since 3.12 they are immortal.
-                    if cfg!(not(Py_3_12)) {
-                        count(number);
-                    }
-                    number
-                } else {
-                    self.large_integer(value)?.into_pointer()
-                };
-                write(*object, offset, number);
+                let index = value.wrapping_sub(smalls.1).cast_unsigned();
+                write(*object, offset, self.number(smalls, index, value)?);
             }
         }
         Ok(())
     }
 
-    /// Set an int32 array. In most rows it equals the array `before`: the ISR equals the replicas.
+    /// Set an integer of `N` bytes if it is the same in all rows. Returns whether it is.
     #[inline(always)]
-    fn int32_arrays(
-        &mut self,
-        rows: &Rows<'_, 'a>,
-        offset: usize,
-        range: &Range<usize>,
-        before: Option<&Before>,
-    ) -> Result<(), Raised> {
-        let before = before.filter(|before| before.range.len() == range.len());
-        match range.len() {
-            0 => {
-                let empty = self.constants.empty_tuple.as_ptr();
-                // SAFETY: the slots are still null (invariant 3 of the builder). The references are counted here.
-                unsafe {
-                    count_many(empty, rows.objects.len());
-                    for object in rows.objects {
-                        write(*object, offset, empty);
-                    }
-                }
-                Ok(())
-            }
-            4 => self.short_int32_arrays::<4>(rows, offset, range.start, before),
-            8 => self.short_int32_arrays::<8>(rows, offset, range.start, before),
-            12 => self.short_int32_arrays::<12>(rows, offset, range.start, before),
-            16 => self.short_int32_arrays::<16>(rows, offset, range.start, before),
-            _ => self.long_int32_arrays(rows, offset, range, before),
-        }
-    }
-
-    #[inline(always)]
-    fn short_int32_arrays<const SIZE: usize>(
+    fn shared_integers<const N: usize>(
         &mut self,
         rows: &Rows<'_, 'a>,
         offset: usize,
         at: usize,
-        before: Option<&Before>,
-    ) -> Result<(), Raised> {
-        let mut place = rows.column(at, SIZE);
-        let mut other = rows.column(before.map_or(at, |before| before.range.start), SIZE);
-        for object in rows.objects {
-            // SAFETY: each row has both columns (invariant 1). The slot of the array before was set in this run, in which
-            // the object owns it. The table returns live tuples. The slot to be set is still null.
-            unsafe {
-                let bytes: &'a [u8; SIZE] = &*place.cast();
-                let key = ShortKey::new(bytes);
-                let tuple = if let Some(before) = before
-                    && key == ShortKey::new(&*other.cast::<[u8; SIZE]>())
-                {
-                    let held = object.byte_add(before.offset).cast::<Object>().read();
-                    count(held);
-                    held
-                } else if let Some(key) = key
-                    && let Some(found) = self.caches.short_array(key)
-                {
-                    count(found.as_ptr());
-                    found.as_ptr()
-                } else {
-                    self.new_short_array(key, bytes)?.into_pointer()
-                };
-                write(*object, offset, tuple);
-                place = place.wrapping_add(rows.size);
-                other = other.wrapping_add(rows.size);
+        value_of: impl Fn([u8; N]) -> i64,
+    ) -> Result<bool, Raised> {
+        let Some(bytes) = rows.shared::<N>(rows.column(at, N)) else {
+            return Ok(false);
+        };
+        let number = self.integer(value_of(bytes))?.into_pointer();
+        // SAFETY: the number is alive, and its first reference is owned. The slots are still null (invariant 3 of the
+        // builder).
+        unsafe {
+            count_many(number, rows.objects.len() - 1);
+            for object in rows.objects {
+                write(*object, offset, number);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
+    /// Return a new reference to the object of `value`, which is at `index` among the small integers if it is one of them.
+    #[inline(always)]
+    fn number(&mut self, (small, _, first): (u64, i64, Object), index: u64, value: i64) -> Result<Object, Raised> {
+        if index >= small {
+            return Ok(self.large_integer(value)?.into_pointer());
+        }
+        let number = first.wrapping_byte_add(usize::try_from(index).unwrap_or(0) * STRIDE);
+        // Since 3.12 they are immortal.
+        if cfg!(not(Py_3_12)) {
+            // SAFETY: the objects of small integers are consecutive, and `index` is one of them.
+            unsafe { count(number) };
+        }
+        Ok(number)
+    }
+
+    /// Set the fields that were collected, and forget them.
+    #[inline(always)]
+    fn varying(&mut self, rows: &Rows<'_, 'a>, fields: &mut Varying) -> Result<(), Raised> {
+        let Varying { slots, number, at } = std::mem::take(fields);
+        match (number, slots) {
+            (0, _) => Ok(()),
+            (1, [first, ..]) => self.int32s(rows, [first], at),
+            (2, [first, second, _]) => self.int32s(rows, [first, second], at),
+            _ => self.int32s(rows, slots, at),
+        }
+    }
+
+    /// Set consecutive int32 fields, whose bytes start at `at` in each row.
     #[inline(never)]
-    fn long_int32_arrays(
-        &mut self,
-        rows: &Rows<'_, 'a>,
-        offset: usize,
-        range: &Range<usize>,
-        before: Option<&Before>,
-    ) -> Result<(), Raised> {
-        let others = before.map_or(range, |before| &before.range);
-        let others = rows.parts(others.clone());
-        for ((object, bytes), (_, other)) in rows.parts(range.clone()).zip(others) {
-            let tuple = match before {
-                // SAFETY: the slot was set in this run, and the object owns its value.
-                Some(before) if same(bytes, other) => unsafe {
-                    let held = object.byte_add(before.offset).cast::<Object>().read();
-                    count(held);
-                    held
-                },
-                _ => self.other_array(Primitive::Int32, bytes)?.into_pointer(),
-            };
-            // SAFETY: the slot is still null (invariant 3 of the builder).
-            unsafe { write(object, offset, tuple) };
+    fn int32s<const K: usize>(&mut self, rows: &Rows<'_, 'a>, slots: [usize; K], at: usize) -> Result<(), Raised> {
+        let mut place = rows.column(at, K * size_of::<i32>()).cast::<[u8; 4]>();
+        let smalls = self.constants.smalls();
+        #[allow(clippy::cast_possible_truncation, reason = "the lowest small integer")]
+        let lowest = LOWEST as i32;
+        for object in rows.objects {
+            for (index, slot) in slots.iter().enumerate() {
+                // SAFETY: each row has the columns (invariant 1). The slot is still null (invariant 3 of the builder).
+                unsafe {
+                    let value = i32::from_be_bytes(place.add(index).read());
+                    // Numbers of 32 bits take two instructions less than those of 64.
+                    let distance = value.wrapping_sub(lowest).cast_unsigned();
+                    write(*object, *slot, self.number(smalls, distance.into(), value.into())?);
+                }
+            }
+            place = place.wrapping_byte_add(rows.size);
         }
         Ok(())
     }

@@ -8,8 +8,6 @@
 //! The `unsafe` blocks rely on the invariants of `unsafe_source`. In addition, arrays are read as tuples only after
 //! `Run::matching` has checked that they are. No Python code runs in between.
 
-use std::ptr::null_mut;
-
 use kwire::encode::Sink;
 use kwire::plan::{Length, Primitive, Struct, Type};
 use pyo3::ffi;
@@ -48,6 +46,16 @@ unsafe impl Sync for Columns {}
 struct Column {
     kind: ColumnKind,
     slot: usize,
+}
+
+/// The slot of an int32 field.
+macro_rules! int32 {
+    ($slot:pat) => {
+        Column {
+            kind: ColumnKind::Fixed(Primitive::Int32),
+            slot: $slot,
+        }
+    };
 }
 
 #[derive(Clone, Copy)]
@@ -204,41 +212,69 @@ impl Run<'_> {
     /// The objects are null or alive.
     #[inline(always)]
     unsafe fn matching(&self, source: &Objects<'_, '_>, objects: &[Node]) -> usize {
-        /// Return the objects before the first one for which the condition is false.
-        #[inline(always)]
-        fn before(objects: &[Node], condition: impl Fn(Node) -> bool) -> &[Node] {
-            let number = objects.iter().take_while(|object| condition(**object)).count();
-            objects.get(..number).unwrap_or_default()
-        }
-        // SAFETY: as in `measure`. The first condition checks the class of the objects that the others get.
+        // SAFETY: the caller ensures it.
         unsafe {
-            let mut found = before(objects, |object| {
-                !object.is_null() && ffi::Py_TYPE(object) == self.class
-            });
-            found = if self.tags == 0 {
-                before(found, |object| slot(object, self.unknown_tags) == source.no_tags)
-            } else {
-                before(found, |object| self.has_tags(source, object))
+            let found = match self.columns.arrays.len() {
+                0 => self.matching_arrays::<0>(source, objects),
+                1 => self.matching_arrays::<1>(source, objects),
+                2 => self.matching_arrays::<2>(source, objects),
+                3 => self.matching_arrays::<3>(source, objects),
+                _ => self.matching_arrays::<MAX_ARRAYS>(source, objects),
             };
-            let mut last = None;
-            for (array, count) in self.columns.arrays.iter().zip(&self.counts) {
-                let same_length = last.filter(|(_, other)| other == count);
-                let (other, _) = same_length.unwrap_or((*array, *count));
-                let first = found.first().map_or(null_mut(), |first| slot(*first, *array));
-                found = before(found, |object| {
-                    let held = slot(object, *array);
-                    // Often the same tuple as in the first struct, or as the array before it, which has been checked.
-                    held == first
-                        || same_length.is_some() && held == slot(object, other)
-                        || tuple_length(held) == Some(*count)
-                });
-                last = Some((*array, *count));
-            }
+            let mut found = objects.get(..found).unwrap_or_default();
             for (absent, default) in &self.columns.absent {
-                found = before(found, |object| slot(object, *absent) == *default);
+                let number = found
+                    .iter()
+                    .take_while(|object| slot(**object, *absent) == *default)
+                    .count();
+                found = found.get(..number).unwrap_or_default();
             }
             found.len()
         }
+    }
+
+    /// As `matching`, without the absent fields. `N` is the number of arrays or more: with a constant number, what the loop
+    /// needs stays in registers.
+    ///
+    /// # Safety
+    /// The objects are null or alive.
+    #[inline(never)]
+    unsafe fn matching_arrays<const N: usize>(&self, source: &Objects<'_, '_>, objects: &[Node]) -> usize {
+        // The first array instead of those beyond the last: checking it again is harmless.
+        let index_of = |index| if index < self.columns.arrays.len() { index } else { 0 };
+        let arrays: [usize; N] = std::array::from_fn(|index| self.columns.arrays[index_of(index)]);
+        let counts: [usize; N] = std::array::from_fn(|index| self.counts[index_of(index)]);
+        let mut found = 0;
+        let Some(first) = objects.first() else { return found };
+        let as_before: [bool; N] = std::array::from_fn(|index| index > 0 && counts[index] == counts[index - 1]);
+        // SAFETY: as in `measure`, which has checked the class of the first object. The class of the others is checked
+        // before their slots are read.
+        unsafe {
+            let held = arrays.map(|array| slot(*first, array));
+            let tags = slot(*first, self.unknown_tags);
+            for object in objects {
+                let object = *object;
+                if object.is_null() || ffi::Py_TYPE(object) != self.class {
+                    break;
+                }
+                let own = slot(object, self.unknown_tags);
+                if own != tags && (self.tags == 0 || !self.has_tags(source, object)) {
+                    break;
+                }
+                for index in 0..N {
+                    let array = slot(object, arrays[index]);
+                    // Often the same tuple as in the first struct, or as the array before it, which has been checked.
+                    if array != held[index]
+                        && !(as_before[index] && array == slot(object, arrays[index.saturating_sub(1)]))
+                        && !is_tuple_of(array, counts[index])
+                    {
+                        return found;
+                    }
+                }
+                found += 1;
+            }
+        }
+        found
     }
 
     /// Return whether an object has unknown tags of the measured length.
@@ -260,34 +296,42 @@ impl Run<'_> {
     #[inline(always)]
     unsafe fn fill(&self, plan: &Struct, source: &Objects<'_, '_>, objects: &[Node], rows: &mut [u8]) -> Option<()> {
         let mut rows = Rows::new(objects, rows, self.size)?;
-        let mut counts = self.counts.iter();
-        let mut before = None;
-        for column in &self.columns.fields {
+        let mut arrays = [Array::default(); MAX_ARRAYS];
+        let mut places = arrays.iter_mut().zip(&self.counts);
+        let mut columns = self.columns.fields.as_slice();
+        while let [column, rest @ ..] = columns {
             // SAFETY: `matching` counted the objects.
-            unsafe {
-                match column.kind {
-                    ColumnKind::Fixed(kind) => rows.fixed(source.constants, kind, column.slot)?,
-                    ColumnKind::Int32Array { compact } => {
-                        let array = Array {
+            columns = unsafe {
+                match (columns, column.kind) {
+                    // With more than three, the loop has more variables than registers.
+                    ([int32!(first), int32!(second), int32!(third), rest @ ..], _) => {
+                        rows.int32s(source.constants, [*first, *second, *third])?;
+                        rest
+                    }
+                    ([int32!(first), int32!(second), rest @ ..], _) => {
+                        rows.int32s(source.constants, [*first, *second])?;
+                        rest
+                    }
+                    (_, ColumnKind::Fixed(kind)) => {
+                        rows.fixed(source.constants, kind, column.slot)?;
+                        rest
+                    }
+                    (_, ColumnKind::Int32Array { compact }) => {
+                        let (array, count) = places.next()?;
+                        *array = Array {
                             slot: column.slot,
                             compact,
                             start: rows.at + column.kind.size(),
-                            count: *counts.next()?,
+                            count: *count,
                         };
-                        match array.count {
-                            0 => rows.length_prefixes(&array),
-                            // With a constant length, the elements are encoded without a loop.
-                            1 => rows.arrays::<1>(source.constants, &array, before.as_ref()),
-                            2 => rows.arrays::<2>(source.constants, &array, before.as_ref()),
-                            3 => rows.arrays::<3>(source.constants, &array, before.as_ref()),
-                            _ => rows.arrays::<0>(source.constants, &array, before.as_ref()),
-                        }?;
                         rows.at = array.start + 4 * array.count;
-                        before = Some(array);
+                        rest
                     }
                 }
-            }
+            };
         }
+        // SAFETY: `matching` counted the objects.
+        unsafe { rows.all_arrays(source.constants, arrays.get(..self.columns.arrays.len())?) }?;
         if self.tags > 0 {
             // SAFETY: `matching` counted the objects, so all have unknown tags of this length.
             unsafe { rows.tags(plan, source, self.unknown_tags) }?;
@@ -309,6 +353,20 @@ pub(crate) unsafe fn raw_tags<'a>(source: &Objects<'_, '_>, tags: Node) -> Optio
         }
         let raw = slot(tags, source.raw);
         (!raw.is_null() && ffi::PyBytes_CheckExact(raw) != 0).then(|| bytes_of(raw))
+    }
+}
+
+/// Return whether an object is a tuple of a length, but not of a subclass.
+///
+/// # Safety
+/// The object is null or alive.
+#[inline(always)]
+unsafe fn is_tuple_of(object: Node, count: usize) -> bool {
+    // SAFETY: the object is null or alive, and is read as a tuple once its type has been checked.
+    unsafe {
+        !object.is_null()
+            && ffi::PyTuple_CheckExact(object) != 0
+            && (*object.cast::<ffi::PyVarObject>()).ob_size.cast_unsigned() == count
     }
 }
 

@@ -432,7 +432,7 @@ fn steps(fields: &[Field]) -> Vec<Step> {
 }
 
 /// The most parts that a struct of uniform layout may have.
-pub(crate) const MAX_PARTS: usize = 8;
+pub const MAX_PARTS: usize = 8;
 /// Lengths are compared as words of this many bytes, so a struct of uniform layout has at least as many.
 pub(crate) const LENGTH_WORD: u32 = 4;
 
