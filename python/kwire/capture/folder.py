@@ -25,15 +25,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.file_sync import sync_file
 from kwire._util.mount import MountOperation, require_operations
-from kwire.capture.errors import NotACapture
+from kwire.capture.errors import NotACapture, UnreadableCapture
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyarrow.fs import FileSystem
 
 _CLOSED = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
 _TIME = "%Y%m%dT%H%M%S.%f"
+SEGMENT_NAME = "kwire.segment"
+"""Key of the footer of a closed segment with its name, by which a renamed file is recognized."""
+
 PARTIAL_SUFFIX = ".writing"
 """Suffix of a file that is being written and will be renamed when it is complete."""
 
@@ -109,6 +114,7 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
 
     Raises:
         NotACapture: the folder does not exist, or a URI has no closed segments.
+        UnreadableCapture: two segments begin with the same row.
         UnsupportedLocation: the scheme of the URI is not supported.
     """
     if isinstance(folder, str):
@@ -117,7 +123,7 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
             return _remote_segments(location.native)
         folder = Path(location.native)
     tails = {segment.first_row: segment for segment in _tails(folder)}
-    closed = {segment.first_row: segment for segment in _closed(folder)}  # listed last: a tail may be rolled meanwhile
+    closed = _by_number(_closed(folder))  # listed last: a tail may be rolled meanwhile
     both = tails | closed
     return tuple(both[number] for number in sorted(both))
 
@@ -125,10 +131,27 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
 def _remote_segments(uri: str) -> tuple[Segment, ...]:
     remote = RemoteFolder(uri)
     parsed = (parse_closed(path, remote) for path in remote.list())
-    closed = sorted((segment for segment in parsed if segment is not None), key=lambda segment: segment.first_row)
+    closed = _by_number(segment for segment in parsed if segment is not None)
     if not closed:
         raise NotACapture(uri, "no capture here: no closed segment")
-    return tuple(closed)
+    return tuple(closed[number] for number in sorted(closed))
+
+
+def _by_number(closed: Iterable[Segment]) -> dict[int, Segment]:
+    """Return closed segments by the number of their first row. A copy of a segment in another folder counts once.
+
+    Raises:
+        UnreadableCapture: two segments have the same number.
+    """
+    by_number: dict[int, Segment] = {}
+    for segment in closed:
+        other = by_number.setdefault(segment.first_row, segment)
+        if other.path.name != segment.path.name:
+            reason = (
+                f"begins with row {segment.first_row:,}, as {other.path.name} does: one of them is of another capture"
+            )
+            raise UnreadableCapture(segment.path, reason)
+    return by_number
 
 
 def check_writable(folder: Path) -> None:

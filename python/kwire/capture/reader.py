@@ -8,6 +8,7 @@ repeat the frame already returned are dropped.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from kwire._util.folder_lock import LOCK_FILE
 from kwire.capture.errors import NoFullFrame, NotACapture, UnreadableCapture
-from kwire.capture.folder import Segment, segments
+from kwire.capture.folder import SEGMENT_NAME, Segment, segments
 from kwire.capture.rows import SCHEMA, RowKind, is_capture, request_key, to_rows
 from kwire.capture.tail import TailReader
 from kwire.storage.location import Location
@@ -37,22 +38,66 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
     """Return all rows of a segment in the order of appending, carried ones first; of a tail, its complete batches.
 
     Raises:
-        UnreadableCapture: the parquet file is damaged.
+        UnreadableCapture: the parquet file is damaged, or was renamed.
         FileNotFoundError: the tail was rolled in the meantime; `segments` returns its closed segment.
     """
     if not segment.is_closed:
         yield from TailReader(segment.path)
         return
     try:
-        with pq.ParquetFile(segment.open()) as parquet:
-            if not is_capture(parquet.schema_arrow):
-                raise UnreadableCapture(segment.path, "its columns are not the columns of a capture")
+        with open_closed(segment) as parquet:
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
                 yield batch.replace_schema_metadata(None)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
         raise UnreadableCapture(segment.path, str(error)) from error
+
+
+@contextmanager
+def open_closed(segment: Segment) -> Iterator[pq.ParquetFile]:
+    """Open a closed segment, whose name must be the one that its writer gave it.
+
+    The name has the number of the first row. So two segments whose names were exchanged, or a segment of another
+    capture under a free number, would be read in a wrong order.
+
+    Raises:
+        ArrowException, OSError: the file is damaged.
+        UnreadableCapture: it is not a segment, or not the one of that name.
+    """
+    with pq.ParquetFile(segment.open()) as parquet:
+        if not is_capture(parquet.schema_arrow):
+            raise UnreadableCapture(segment.path, "its columns are not the columns of a capture")
+        name = (parquet.metadata.metadata or {}).get(SEGMENT_NAME.encode())
+        if name is not None and name.decode() != segment.path.name:
+            raise UnreadableCapture(segment.path, f"the file was renamed: its content is that of {name.decode()}")
+        if name is None and (times := _times_of(parquet)) != (segment.first_time, segment.last_time):
+            text = " to ".join(str(time) for time in times)
+            raise UnreadableCapture(segment.path, f"the file was renamed: it has polls of {text}")
+        yield parquet
+
+
+def _times_of(parquet: pq.ParquetFile) -> tuple[datetime | None, datetime | None]:
+    """Return the times of the earliest and the latest poll of a segment without its name in the footer."""
+    rows = parquet.read(["polled_at", "kind"])
+    polled_at = rows["polled_at"].filter(pc.not_equal(rows["kind"], RowKind.CARRIED.value))
+    times = pc.min_max(polled_at).as_py()
+    return times["min"], times["max"]
+
+
+def check_begin(segment: Segment, stop: int) -> None:
+    """Check that a segment begins after the one before.
+
+    Args:
+        segment: the segment.
+        stop: the number of the row after the segment before.
+
+    Raises:
+        UnreadableCapture: both have rows with the same numbers, so one of them belongs to another capture.
+    """
+    if segment.first_row < stop:
+        reason = f"begins with row {segment.first_row:,}, but the segment before ends with row {stop - 1:,}"
+        raise UnreadableCapture(segment.path, f"{reason}: one of them is of another capture")
 
 
 def read(
@@ -71,16 +116,20 @@ def read(
 
     Raises:
         NotACapture: the folder is missing or not a capture.
-        UnreadableCapture: a parquet file is damaged.
+        UnreadableCapture: a parquet file is damaged, was renamed, or has numbers of rows that another one has.
     """
     emitted = _EmittedFrames()
     earlier: dict[RequestKey, pa.Table] = {}
     started = since is None
+    stop = 0
     listed = segments(folder)
     if not (listed or _is_open(folder)):
         raise NotACapture(folder, "the folder is not a capture")
     for segment in _overlapping(listed, since, until):
-        effective, own = _split(_sort(_load(segment)), since, until)
+        rows = _load(segment)
+        check_begin(segment, stop)
+        stop = segment.first_row + pc.sum(pc.not_equal(rows["kind"], RowKind.CARRIED.value), min_count=0).as_py()
+        effective, own = _split(_sort(rows), since, until)
         if not started:
             for index, key in enumerate(_request_keys(effective)):
                 earlier[key] = effective.slice(index, 1)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from kwire._util.atomic_file import open_new
 from kwire._util.file_sync import sync_file
-from kwire.capture.folder import PARTIAL_SUFFIX, closed_path, sync_directory
+from kwire.capture.folder import PARTIAL_SUFFIX, SEGMENT_NAME, closed_path, sync_directory
 from kwire.capture.rows import SCHEMA, RowKind
 from kwire.capture.tail import RecoveredTail, TailReader
 
@@ -43,12 +43,10 @@ def roll_segment(folder: Path, tail: Segment) -> RecoveredTail:
     """
     batches = TailReader(tail.path)
     partial = folder / f"_part-{tail.first_row:012}.parquet{PARTIAL_SUFFIX}"
-    rows, times = _write_parquet(partial, batches)
-    segment = None
-    if times is None:
+    rows, segment = _write_parquet(partial, batches, folder, tail)
+    if segment is None:
         partial.unlink()
     else:
-        segment = closed_path(folder, tail.first_row, times)
         segment.parent.mkdir(exist_ok=True)
         partial.replace(segment)
         sync_directory(segment.parent)
@@ -70,9 +68,9 @@ def _row_groups(batches: TailReader) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(group).combine_chunks()
 
 
-def _write_parquet(partial: Path, batches: TailReader) -> tuple[int, tuple[datetime, datetime] | None]:
-    """Write the file and return the number of polls and the times of the earliest and the latest."""
-    rows, times = 0, None
+def _write_parquet(partial: Path, batches: TailReader, folder: Path, tail: Segment) -> tuple[int, Path | None]:
+    """Write the file and return the number of polls, and the path to rename it to; None without polls."""
+    rows, times, segment = 0, None, None
     with open_new(partial) as file:
         with pq.ParquetWriter(
             file,
@@ -86,10 +84,12 @@ def _write_parquet(partial: Path, batches: TailReader) -> tuple[int, tuple[datet
                 polled_at = group.column("polled_at").filter(pc.not_equal(group.column("kind"), RowKind.CARRIED.value))
                 rows += len(polled_at)
                 times = _union(times, pc.min_max(polled_at).as_py())
-            parquet.add_key_value_metadata({_ROW_COUNT: str(rows)})
+            segment = None if times is None else closed_path(folder, tail.first_row, times)
+            name = {} if segment is None else {SEGMENT_NAME: segment.name}
+            parquet.add_key_value_metadata({_ROW_COUNT: str(rows), **name})
         file.flush()
         sync_file(file.fileno())
-    return rows, times
+    return rows, segment
 
 
 def _union(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
-from kwire.capture.reader import read_segment
+from kwire.capture.reader import check_begin, read_segment
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.source.capture_readers import CapturePartition, count_carried, read_partition, rows_in_capture
 from kwire_pipeline.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
@@ -121,6 +121,8 @@ def _holes(
     for segment, later in zip(new_segments, [*new_segments, None][1:], strict=True):
         if segment.first_row > following:
             holes.append(Hole(following, segment.first_row, microseconds(before and before.last_time)))
+        elif segment.first_row > first:
+            check_begin(segment, following)
         before, following = segment, segment.first_row
         if later is not None:
             is_damaged = segment in damaged

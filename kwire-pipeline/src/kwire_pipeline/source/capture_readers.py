@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
-from kwire.capture.reader import read_segment
+from kwire.capture.reader import check_begin, read_segment
 from kwire.capture.rows import SCHEMA, request_key
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.source.capture_segments import fingerprint_of, matches
@@ -278,11 +278,13 @@ def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
         if previous.last_time is None:
             return None  # it is being closed
         try:
-            first = max(first, end_of(previous))
+            end = end_of(previous)
         except FileNotFoundError:
             raise
-        except (pa.ArrowException, OSError):
+        except (UnreadableCapture, pa.ArrowException, OSError):
             return None  # damaged rows are not missing
+        check_begin(_segment(part.folder, part.first_row), end)
+        first = max(first, end)
         last_time = 1 + (microseconds(previous.last_time) or 0)
     return (MissingRows(part.folder, first, part.first_row), last_time) if first < part.first_row else None
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from kwire.capture.errors import NotACapture
+from kwire.capture.errors import NotACapture, UnreadableCapture
 from kwire.capture.folder import segments
-from kwire.capture.reader import read_segment
+from kwire.capture.reader import open_closed, read_segment
 from kwire.metadata.timestamps import microseconds
 from kwire.storage.location import Location, not_visible
 
@@ -64,7 +63,7 @@ def matches(listed: Sequence[Segment], fingerprint: str) -> bool:
         if str(segment.first_row) == number:
             try:
                 return fingerprint_of([segment]) == fingerprint
-            except (OSError, pa.ArrowException):  # reported when its rows are read
+            except (UnreadableCapture, OSError, pa.ArrowException):  # reported when its rows are read
                 return True
     return bool(fingerprint and listed) and _surround(listed, int(number), int(at))
 
@@ -95,5 +94,5 @@ def _without_frames(segment: Segment) -> Iterator[pa.RecordBatch]:
         for batch in read_segment(segment):
             yield batch.select(columns)
         return
-    with pq.ParquetFile(segment.open()) as parquet:
+    with open_closed(segment) as parquet:
         yield from parquet.iter_batches(columns=columns)

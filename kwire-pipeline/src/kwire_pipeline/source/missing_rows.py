@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from kwire.capture.reader import open_closed
 from kwire.capture.rows import SCHEMA
 from kwire.errors import KwireError
 
@@ -55,8 +55,9 @@ def end_of(segment: Segment) -> int:
 
     Raises:
         ArrowException, OSError: the segment is damaged.
+        UnreadableCapture: it was renamed.
     """
-    with pq.ParquetFile(segment.open()) as parquet:
+    with open_closed(segment) as parquet:
         kinds = parquet.read(["kind"])["kind"]
     return int(segment.first_row + sum(kind != "carried" for kind in kinds.to_pylist()))
 

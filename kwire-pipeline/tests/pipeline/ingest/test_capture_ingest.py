@@ -269,3 +269,18 @@ def test_late_frame_is_refused_when_old_parts_of_capture_are_deleted(spark: Spar
     )
     assert f"refused: {len(late)} late frames" in str(report)
     assert sum(silver(tmp_path / "out")["polls"].values()) == len(ROWS) + 1
+
+
+def test_segments_with_exchanged_names_are_reported_and_others_are_ingested(tmp_path: Path) -> None:
+    for first in (0, 100, 200):
+        captured(tmp_path / "capture", first, first + 100)
+    one, two = (segment.path for segment in segments(tmp_path / "capture")[:2])
+    one_content, two_content = one.read_bytes(), two.read_bytes()
+    one.write_bytes(two_content)
+    two.write_bytes(one_content)
+    pipeline = Pipeline(no_spark, str(tmp_path / "out"))
+
+    report = pipeline.ingest_capture(str(tmp_path / "capture"))
+
+    assert [text.partition(": ")[2].partition(":")[0] for text in report.damaged] == ["the file was renamed"] * 2
+    assert report.rows["polls"] >= 100
