@@ -8,6 +8,7 @@ an input, late frames, or a window of gold pass the limit: a JVM takes longer to
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -96,17 +97,22 @@ class Engine:
             return self.spark.createDataFrame(rows)
         return cast("DataFrame", self.local.frame(rows))
 
-    def read_capture(self, folder: str, first: int, stop: int) -> DataFrame:
-        """Read the rows of a capture from `first` to before `stop`, with the rows that were effective before."""
+    def read_capture(self, folder: str, first: int, stop: int, since: int) -> DataFrame:
+        """Read the rows of a capture from `first` to before `stop`, with the rows that were effective before.
+
+        Rows before the time `since`, in microseconds since 1970, may be left out.
+        """
+        start = datetime.fromtimestamp(max(since, 0) // 1_000_000, UTC)
         if self.local is None:
             reader = self.spark.read.format("kwire").option("fromRow", first).option("toRow", stop)
-            return reader.load(folder)
+            return reader.option("since", start.isoformat()).load(folder)
         import pyarrow as pa
 
         from kwire.capture.rows import SCHEMA
         from kwire_pipeline.source.capture_readers import plan_partitions, read_partition
+        from kwire_pipeline.source.row_selection import RowSelection
 
-        parts = plan_partitions(folder, first, stop, begins=True)
+        parts = plan_partitions(folder, first, stop, begins=True, selection=RowSelection(start))
         return self.of_arrow(pa.Table.from_batches([batch for part in parts for batch in read_partition(part)], SCHEMA))
 
     def read_files(self, location: Location, table: str, files: Iterable[DataFile], ddl: str) -> DataFrame:

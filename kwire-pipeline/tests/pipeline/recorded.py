@@ -256,7 +256,7 @@ def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
             .group_by(["cluster_id", "broker_id", "endpoint", "poller_id"])
         )
         for reporter in polls.aggregate([]).to_pylist():
-            change.reporters[reporter_key(*reporter.values())] = {"last": 0, "state": "", "days": {}}
+            change.reporters[reporter_key(*reporter.values())] = {"last": 0, "state": "", "starts": []}
         firsts = [file.first for file in change.added.get("silver/polls", ()) if file.first is not None]
         change.oldest = min(firsts, default=None)
         store.commit(change)

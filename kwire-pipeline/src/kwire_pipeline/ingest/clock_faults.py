@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.store.manifest import date_of
+from kwire_pipeline.ingest.resume_points import is_kept_day, points_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,7 +73,7 @@ class ClockFaults:
         self._latest = latest
         self._is_bounded = is_bounded
         self._last: int | None = progress.get("last")
-        self._first_day = min(progress.get("days", {}), default=None)
+        self._starts = points_of(progress)
         self._known = frozenset(progress.get("aside", ()))
         self._lonely: list[Row] = []
         """A run of few polls before the current run, which is not judged yet."""
@@ -155,8 +155,7 @@ class ClockFaults:
         run, self._lonely = self._lonely, []
         begin = microseconds(run[0].polled_at)
         is_late = self._last is not None and begin <= self._last
-        is_kept_day = self._first_day is not None and date_of(begin) >= self._first_day
-        if distance <= ALONE_INTERVALS * interval or (is_late and is_kept_day):
+        if distance <= ALONE_INTERVALS * interval or (is_late and is_kept_day(self._starts, begin)):
             yield from run
         else:
             self.found += run
@@ -174,4 +173,4 @@ def is_live(at: int, latest: int) -> bool:
 
 def has_live_polls(reporters: Mapping[str, Mapping[str, Any]], latest: int) -> bool:
     """Return whether the last poll of any reporter has arrived as it was made."""
-    return any(is_live(reporter["last"], latest) for reporter in reporters.values())
+    return any(is_live(reporter.get("last_before", reporter["last"]), latest) for reporter in reporters.values())

@@ -28,6 +28,10 @@ AROUND = 10
 IRREGULAR = 1.6
 """Ratio of two intervals from which on polls are not regular. Chosen: less than the 2 of one missing poll."""
 
+IRREGULAR_INTERVALS = 2
+"""Maximum number of irregular intervals near a poll that is extra: a poll with a wrong time leaves a gap at its true
+one, and may delay the next poll."""
+
 EXTRA_POLLS = 100
 """Maximum number of late polls that are compared. Chosen, not measured."""
 
@@ -37,6 +41,11 @@ WINDOW = 7_200_000_000
 
 Reporter: TypeAlias = tuple[str, int, str | None]
 """Cluster, broker, and poller."""
+
+
+def can_be_extra(late: Iterable[Row]) -> bool:
+    """Return whether late polls can be extra, by their number, so that the ingested polls must be read."""
+    return all(len(run) <= FEW for rows in _by_reporter(late).values() for run in _runs(rows))
 
 
 def are_extra(
@@ -50,16 +59,21 @@ def are_extra(
         oldest: the time of the oldest ingested poll.
         are_new: True if none of the polls is ingested already, so that a poll at the time of another is another one.
     """
-    by_reporter: dict[Reporter, list[Row]] = defaultdict(list)
-    for row in late:
-        if not row.cluster_id or row.broker_id < 0:
-            return False
-        by_reporter[row.cluster_id, row.broker_id, row.poller_id].append(row)
     return all(
-        _is_extra(run, metadata_times.get(reporter, ()), oldest, are_new=are_new)
-        for reporter, rows in by_reporter.items()
-        for run in _runs(sorted(rows, key=lambda row: row.polled_at))
+        reporter[0] != ""
+        and reporter[1] >= 0
+        and _is_extra(run, metadata_times.get(reporter, ()), oldest, are_new=are_new)
+        for reporter, rows in _by_reporter(late).items()
+        for run in _runs(rows)
     )
+
+
+def _by_reporter(rows: Iterable[Row]) -> dict[Reporter, list[Row]]:
+    """Return the rows of each reporter in order of time."""
+    by_reporter: dict[Reporter, list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda each: each.polled_at):
+        by_reporter[row.cluster_id or "", row.broker_id, row.poller_id].append(row)
+    return by_reporter
 
 
 def _runs(rows: Iterable[Row]) -> list[list[Row]]:
@@ -85,7 +99,10 @@ def _is_extra(run: Sequence[Row], times: Sequence[int], oldest: int, *, are_new:
         return False
     intervals = [later - earlier for earlier, later in pairwise([*before, *between, *after])]
     usual = median(intervals)
-    if any(usual > IRREGULAR * interval or interval > IRREGULAR * usual for interval in intervals):
+    irregular = [usual > IRREGULAR * interval or interval > IRREGULAR * usual for interval in intervals]
+    # A poll between two regular ones fills no gap.
+    around = irregular[max(len(before) - 1, 0) : len(before) + len(between)]
+    if any(around) or sum(irregular) > IRREGULAR_INTERVALS:
         return False
     if is_first:
         return after[0] - polls[-1] > max(ALONE, ALONE_INTERVALS * usual)

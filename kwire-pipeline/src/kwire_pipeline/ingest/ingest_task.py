@@ -20,19 +20,17 @@ from kwire.capture.rows import Row, to_rows
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.ingest.attribution import broker_of, with_cluster
 from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls, is_impossible
+from kwire_pipeline.ingest.reporter_ingest import ReporterIngest
+from kwire_pipeline.ingest.resume_points import BEGINNING
 from kwire_pipeline.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
 from kwire_pipeline.session import require_engine
-from kwire_pipeline.silver.poll_order import OrderedPoll, PollOrder
-from kwire_pipeline.silver.state_builder import StateBuilder
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.missing_rows import MISSING
 from kwire_pipeline.store.manifest import (
     FileKind,
     ManifestEntry,
-    ReporterProgress,
     UnreadRows,
     UntimedRows,
-    date_of,
     manifest,
 )
 from kwire_pipeline.store.record import STATE, reporter_key
@@ -44,18 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.storage.location import Location
-
-DAYS_KEPT = 8
-"""Number of days whose state at their beginning is kept. Later frames cost the whole history of their broker. Chosen,
-not measured."""
-
-BATCH_ROWS = 64
-"""Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
-
-FAULTS_KEPT = 1_000
-"""Maximum number of times of polls kept aside that the progress of a broker has, newest last. Chosen."""
-
-NEVER = -(2**63)
+    from kwire_pipeline.silver.state_builder import StateBuilder
 
 FIRST_TIME = microseconds(datetime(1, 1, 1, tzinfo=UTC))
 LAST_TIME = microseconds(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
@@ -110,18 +97,19 @@ class IngestTask(NamedTuple):
     def set_aside(self, rows: Iterable[Row]) -> list[ManifestEntry]:
         """Keep rows aside that an ingest has taken for late ones (`extra_polls`), and return their manifest."""
         with _Files(self) as output:
-            reporters: dict[str, _ReporterIngest] = {}
+            reporters: dict[str, ReporterIngest] = {}
             for row in rows:
                 key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
                 if key not in reporters:
-                    reporters[key] = _ReporterIngest(key, self.reporters.get(key, {}), output)
+                    reporters[key] = ReporterIngest(key, self.reporters.get(key, {}), output)
                 reporters[key].set_aside(row, to_bronze=True)
             for reporter in reporters.values():
                 output.end(reporter)
         return output.entries
 
     def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Copy files of silver without the rows of `reporters` from their `day` on. For `mapInArrow` over files."""
+        """Copy files of silver without the rows of `reporters` since their time `from`. For `mapInArrow` over files."""
+        import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
@@ -134,12 +122,12 @@ class IngestTask(NamedTuple):
                 rows = pq.read_table(stored, filesystem=output.files, partitioning=None, schema=declared.arrow)
                 # Frames that came late change everything that their broker reported after them, and only that.
                 for reopened in self.reporters.values():
-                    if day >= reopened["day"]:
-                        own = pc.and_(
-                            pc.equal(rows["cluster_id"], reopened["cluster"]),
-                            pc.equal(rows["broker_id"], reopened["broker"]),
-                        )
-                        rows = rows.filter(pc.invert(own))
+                    own = pc.and_(
+                        pc.equal(rows["cluster_id"], reopened["cluster"]),
+                        pc.equal(rows["broker_id"], reopened["broker"]),
+                    )
+                    is_later = pc.greater_equal(rows[declared.time].cast(pa.int64()), reopened["from"])
+                    rows = rows.filter(pc.invert(pc.and_(own, is_later)))
                 if rows.num_rows:
                     copy = TableFile(output, FileKind.REWRITTEN, folder, {"date": day}, declared.arrow)
                     copy.write(rows)
@@ -178,9 +166,10 @@ class _Files:
         endpoint, poller_id = first.endpoint, first.poller_id
         cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
         # Failed polls that were ingested before the cluster was known are stored without it.
-        last_unattributed = task.reporters.get(reporter_key("", broker_id, endpoint, poller_id), {}).get("last", NEVER)
-        last = NEVER
-        reporter: _ReporterIngest | None = None
+        unattributed = task.reporters.get(reporter_key("", broker_id, endpoint, poller_id), {})
+        last_unattributed = unattributed.get("last", BEGINNING)
+        last = BEGINNING
+        reporter: ReporterIngest | None = None
         before: list[Row] = []
         faults = task.clock_faults(reporter_key(cluster, broker_id, endpoint, poller_id))
         for recorded, known_cluster in with_cluster(faults.plausible(chain([first], rows)), cluster):
@@ -188,8 +177,8 @@ class _Files:
             if reporter is None or reporter.key != key:
                 if reporter is not None:
                     self.end(reporter)
-                reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
-                last = task.reporters.get(key, {}).get("last", NEVER)
+                reporter = ReporterIngest(key, task.reporters.get(key, {}), self)
+                last = task.reporters.get(key, {}).get("last", BEGINNING)
             row = recorded._replace(cluster_id=recorded.cluster_id or known_cluster)
             at = microseconds(row.polled_at)
             if row.kind == "carried":
@@ -204,14 +193,14 @@ class _Files:
             before = [*(other for other in before if other.polled_at == row.polled_at), row]
         if reporter is None:  # all polls are kept aside
             key = reporter_key(cluster, broker_id, endpoint, poller_id)
-            reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
+            reporter = ReporterIngest(key, task.reporters.get(key, {}), self)
         for row in faults.found:
             reporter.set_aside(row._replace(cluster_id=row.cluster_id or cluster), to_bronze=True)
         self.end(reporter)
 
     def ingest_segments(self, task: IngestTask, folder: str, first: int) -> int:
         """Ingest the rows of a capture from a number on, and return the number of the next row."""
-        reporters: dict[str, _ReporterIngest] = {}
+        reporters: dict[str, ReporterIngest] = {}
         number = first
         listed = segments(folder)
         for position, segment in enumerate(listed):
@@ -227,7 +216,7 @@ class _Files:
             for key, own in by_reporter.items():
                 reporter = reporters.get(key)
                 if reporter is None:
-                    reporter = reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}), self)
+                    reporter = reporters[key] = ReporterIngest(key, task.reporters.get(key, {}), self)
                 faults = task.clock_faults(key)
                 plausible = set(map(id, faults.plausible(row for row, carried in own if not carried)))
                 for row, carried in own:
@@ -244,7 +233,7 @@ class _Files:
 
         Nothing is written unless a late row is new.
         """
-        reporters: dict[str, _ReporterIngest] = {}
+        reporters: dict[str, ReporterIngest] = {}
         waiting: list[tuple[Row, bool]] = []
         before: list[Row] = []
         any_new = False
@@ -262,12 +251,12 @@ class _Files:
         for reporter in reporters.values():
             self.end(reporter)
 
-    def _apply_again(self, task: IngestTask, reporters: dict[str, _ReporterIngest], row: Row, late: bool) -> None:
+    def _apply_again(self, task: IngestTask, reporters: dict[str, ReporterIngest], row: Row, late: bool) -> None:
         key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
         if key not in reporters:
             progress = task.reporters.get(key, {})
-            before = {"last": NEVER, "last_before": min(progress.get("last", NEVER), task.latest)}
-            reporters[key] = _ReporterIngest(key, progress | before, self)
+            before = {"last_before": min(progress.get("last_before", BEGINNING), task.latest)}
+            reporters[key] = ReporterIngest(key, progress | before, self)
         at = microseconds(row.polled_at)
         is_ahead = at > task.latest and has_live_polls(task.reporters, task.latest)
         if at in reporters[key].aside or is_ahead or is_impossible(at):
@@ -327,142 +316,11 @@ class _Files:
         table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
         return [row for batch in table.to_batches() for row in to_rows(batch)]
 
-    def end(self, reporter: _ReporterIngest) -> None:
+    def end(self, reporter: ReporterIngest) -> None:
         """Write the remaining rows of a reporter, and the entry of its progress."""
         reporter.finish()
         if reporter.applied or reporter.outside:
             self.entries.append(reporter.end())
-
-
-class _ReporterIngest:
-    """The ingest of one broker: its state, and the states at the beginning of days."""
-
-    def __init__(self, key: str, progress: dict[str, Any], output: _Files) -> None:
-        self.key = key
-        self._output = output
-        self._builder = StateBuilder()
-        self._state: str = progress.get("state", "")
-        self._state_is_current = True
-        self._initial_requests: set[Any] = set()
-        if self._state:
-            rows = output.read_state(self._state)
-            self._builder.seed(rows)
-            self._initial_requests = {row.request_key for row in rows}
-        self._days: dict[str, str] = dict(progress.get("days", {}))
-        self._last: int = progress.get("last", NEVER)
-        self._last_before: int = progress.get("last_before", NEVER)
-        self._cluster = ("", "")
-        self._responded = False
-        self._failed_polls = 0
-        self._failing_since: int | None = None
-        self._order = PollOrder()
-        self.applied = 0
-        self.aside: list[int] = list(progress.get("aside", ()))
-        """The times of the polls that are kept aside (`clock_faults`), in microseconds since 1970."""
-        self.outside: list[str] = []
-        """The polls that this ingest has set aside, for people."""
-
-    def has_response(self, carried: Row) -> bool:
-        """Return whether the carried response is known already."""
-        return self.applied > 0 or self._order.has_rows or carried.request_key in self._initial_requests
-
-    def apply(self, row: Row, *, to_bronze: bool = False) -> None:
-        """Apply a row to the state, in the order of requests (`poll_order`).
-
-        Args:
-            row: the row; rows come in the order of their times.
-            to_bronze: True if bronze gets it, as it was recorded.
-        """
-        if row.kind == "carried":
-            self._apply(row)
-            return
-        for ordered in self._order.add(row, to_bronze=to_bronze):
-            self._apply_ordered(ordered)
-
-    def set_aside(self, row: Row, *, to_bronze: bool = False, again: bool = False) -> None:
-        """Keep a row aside whose time is the fault of a clock.
-
-        Args:
-            row: the row.
-            to_bronze: True if bronze gets it.
-            again: True if it was set aside before, and its row of silver is replaced.
-        """
-        at = microseconds(row.polled_at)
-        if at in self.aside and not again:
-            return  # the same poll is ingested again
-        is_ahead = at > max(self._last, self._last_before, 0)
-        self._builder.set_aside(row, is_ahead=is_ahead)
-        if to_bronze:
-            self._output.add_to_bronze(row)
-        if at not in self.aside:
-            self.aside.append(at)
-            self.outside.append(
-                f"a poll of broker {row.broker_id} of cluster {row.cluster_id or ''!r} at "
-                f"{row.polled_at.isoformat(' ', 'seconds')}: the clock of its poller was "
-                f"{'ahead' if is_ahead else 'behind'}"
-            )
-
-    def finish(self) -> None:
-        """Apply the rows that wait for others."""
-        for ordered in self._order.finish():
-            self._apply_ordered(ordered)
-
-    def _apply_ordered(self, ordered: OrderedPoll) -> None:
-        applied = self._apply(ordered.row)
-        if ordered.to_bronze:
-            recorded = ordered.recorded
-            self._output.add_to_bronze(
-                applied._replace(polled_at=recorded.polled_at, clock_step_us=recorded.clock_step_us)
-            )
-
-    def _apply(self, row: Row) -> Row:
-        """Apply a row to the state, and return it with its cluster and kind."""
-        at = microseconds(row.polled_at)
-        date = date_of(at)
-        if row.kind != "carried":
-            if date not in self._days and at > self._last:
-                self._days[date] = self._current_state()
-            self._last = max(self._last, at)
-        applied = self._builder.apply(row)
-        self._state_is_current = False
-        if row.kind == "error":
-            self._failed_polls += 1
-            self._failing_since = self._failing_since or at
-        elif row.kind != "carried":
-            self._responded, self._failed_polls, self._failing_since = True, 0, None
-        self.applied += 1
-        if applied.cluster_id:
-            self._cluster = f"{row.broker_id}/{row.endpoint}", applied.cluster_id
-        if self.applied % BATCH_ROWS == 0:
-            self._output.write_silver(self._builder)
-        return applied
-
-    def end(self) -> ReporterProgress:
-        """Write the remaining rows and the state."""
-        self._builder.end()
-        self._output.write_silver(self._builder)
-        days = dict(sorted(self._days.items())[-DAYS_KEPT:])
-        address, cluster = self._cluster
-        state = self._current_state()
-        return ReporterProgress(
-            key=self.key,
-            state=state,
-            last=self._last,
-            days=days,
-            address=address,
-            cluster=cluster,
-            responded=self._responded,
-            failed_polls=self._failed_polls,
-            failing_since=self._failing_since,
-            aside=self.aside[-FAULTS_KEPT:],
-            outside=self.outside,
-        )
-
-    def _current_state(self) -> str:
-        if not self._state_is_current:
-            self._state = self._output.write_state(self._builder)
-            self._state_is_current = True
-        return self._state
 
 
 def _rows_of_segment(segment: Segment, first: int) -> tuple[list[tuple[Row, bool]], int]:

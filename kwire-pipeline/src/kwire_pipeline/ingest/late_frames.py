@@ -1,19 +1,19 @@
 """Late frames: older than the last ones of their broker, so silver from their day on is computed again.
 
-Silver has changes, and each depends on the state before it. A late frame therefore *reopens* its broker at the
-beginning of the day of the frame: the kept state of that day is restored, all bronze of the broker since then is
-ingested again together with the late frames, and the files of silver since then are replaced. Rows of other brokers in
-these files are copied. All of it is one commit, so readers see either the old rows or the new ones.
+Silver has changes, and each depends on the state before it. A late frame therefore *reopens* its broker at the last
+point before the frame with a kept state (`resume_points`): the state is restored, all bronze of the broker since then
+is ingested again together with the late frames, and the rows of silver since then are replaced. Other rows in the same
+files are copied. All of it is one commit, so readers see either the old rows or the new ones.
 
 Late frames that are one poll too many among regular ones have the time of a wrong clock (`extra_polls`) and are kept
 aside: they would reopen days without a reason.
 
-A broker is refused if bronze lacks polls that silver has since that day: its reports cannot be computed again.
+A broker is refused if bronze lacks polls that silver has since then: its reports cannot be computed again.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.readable import counted
@@ -22,9 +22,10 @@ from kwire.capture.rows import SCHEMA, to_rows
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.in_process import f
 from kwire_pipeline.ingest.clock_faults import ANY_TIME
-from kwire_pipeline.ingest.extra_polls import EXTRA_POLLS, WINDOW, Reporter, are_extra
-from kwire_pipeline.ingest.ingest_task import DAYS_KEPT, IngestTask
+from kwire_pipeline.ingest.extra_polls import EXTRA_POLLS, WINDOW, Reporter, are_extra, can_be_extra
+from kwire_pipeline.ingest.ingest_task import IngestTask
 from kwire_pipeline.ingest.manifest_changes import of_type, oldest, row_counts, to_change
+from kwire_pipeline.ingest.resume_points import BEGINNING, reopening_time, state_at
 from kwire_pipeline.silver.poll_gaps import METADATA
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.bronze import DDL, partition_by_reporter
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from kwire_pipeline.ingest.ingest_report import IngestReport
     from kwire_pipeline.store.commits import PipelineStore
 
-FIRST_DATE, NEVER = "1970-01-01", "9999"
-"""Dates before and after all others."""
+FIRST_DATE = "1970-01-01"
+"""A date before all others."""
 
 COMPARED_BYTES = 32 << 20
 """Maximum size of the compressed files that the driver compares with late frames. Chosen, not measured."""
@@ -65,7 +66,7 @@ REPORTS = "cluster_id string, broker_id int, topic string, partition int, at tim
 
 POLLS_TABLE = "silver/polls"
 
-POLLS = "cluster_id string, broker_id int, date string"
+POLLS = "cluster_id string, broker_id int, polled_at timestamp, date string"
 """The columns of silver's `polls` with which bronze is compared."""
 
 
@@ -114,11 +115,11 @@ class LateFrames:
 
     def _rows_to_read(self, late: list[DataFile]) -> int:
         """Return an upper bound for the rows that are read again because of late frames."""
-        first = min((file.partition["date"] for file in late), default=NEVER)
+        first = min((file.first for file in late if file.first is not None), default=BEGINNING)
         reporters = self._record.progress.reporters.values()
-        day = min((_first_day(reporter, first) for reporter in reporters), default=FIRST_DATE)
+        start = min((reopening_time([reporter], first) for reporter in reporters), default=BEGINNING)
         tables = ("bronze", *(f"silver/{name}" for name in SILVER_SCHEMAS))
-        files = [*late, *(file for table in tables for file in self._files_since(table, day))]
+        files = [*late, *(file for table in tables for file in self._files_since(table, start))]
         files += [written.file for written in of_type(self._entries, WrittenFile)]
         spans = (span for capture in self._record.progress.captures.values() for span in capture["spans"])
         return sum(file.rows for file in files) + sum(int(stop) - int(start) for start, stop in spans)
@@ -148,8 +149,8 @@ class LateFrames:
             return
         # Files of earlier ingests and of this one have rows that are now written again: keep the rows of other brokers.
         changed = {reporter.key: reopened[reporter.key] for reporter in progress}
-        first_day = min(state["day"] for state in changed.values())
-        replaced = {f"silver/{name}": self._files_since(f"silver/{name}", first_day) for name in SILVER_SCHEMAS}
+        start = min(state["from"] for state in changed.values())
+        replaced = {f"silver/{name}": self._files_since(f"silver/{name}", start) for name in SILVER_SCHEMAS}
         paths = [(table, file.path, file.partition["date"]) for table, files in replaced.items() for file in files]
         written_before = [written for written in of_type(self._entries, WrittenFile) if _is_silver(written)]
         paths += [(entry.table, entry.file.path, entry.file.partition["date"]) for entry in written_before]
@@ -203,7 +204,7 @@ class LateFrames:
 
     def _are_extra(self, late: list[Row]) -> bool:
         """Return whether a few late polls have the times of a wrong clock, by the ingested polls around them."""
-        if len(late) > EXTRA_POLLS:
+        if len(late) > EXTRA_POLLS or not can_be_extra(late):
             return False
         polled_at = [microseconds(row.polled_at) for row in late]
         first, last = min(polled_at), max(polled_at)
@@ -215,12 +216,15 @@ class LateFrames:
 
     def _metadata_times(self, first: int, last: int) -> dict[Reporter, list[int]] | None:
         """Return the times of ingested Metadata polls of each poller in a span; None if it has too many files."""
+        import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
+        # The polls of this ingest follow those of earlier ones.
+        written = [entry.file for entry in of_type(self._entries, WrittenFile) if entry.table == POLLS_TABLE]
         files = [
             file
-            for file in self._snapshot.files(POLLS_TABLE)
+            for file in (*self._snapshot.files(POLLS_TABLE), *written)
             if (file.first is None or file.first <= last) and (file.last is None or file.last >= first)
         ]
         if sum(file.size for file in files) > COMPARED_BYTES:
@@ -230,9 +234,10 @@ class LateFrames:
         for file in files:
             rows = pq.read_table(f"{POLLS_TABLE}/{file.path}", filesystem=file_system, partitioning=None)
             polls = in_schema(rows, SILVER_SCHEMAS["polls"].arrow).filter(pc.field("api_key") == METADATA)
-            columns = (polls[name].to_pylist() for name in ("cluster_id", "broker_id", "poller_id", "polled_at"))
-            for cluster_id, broker_id, poller_id, at in zip(*columns, strict=True):
-                times[cluster_id, broker_id, poller_id].append(microseconds(at))
+            polled_at = polls["polled_at"].cast(pa.int64()).to_pylist()
+            columns = (polls[name].to_pylist() for name in ("cluster_id", "broker_id", "poller_id"))
+            for cluster_id, broker_id, poller_id, at in zip(*columns, polled_at, strict=True):
+                times[cluster_id, broker_id, poller_id].append(at)
         return {reporter: sorted(found) for reporter, found in times.items()}
 
     def _set_aside(self, late: list[Row], change: StoreChange, report: IngestReport) -> None:
@@ -254,34 +259,34 @@ class LateFrames:
                 yield from to_rows(batch)
 
     def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
-        """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
+        """Return the reporters of late frames by key: the time to reopen `from`, the broker, and the state then."""
         reporters = self._record.progress.reporters | change.reporters
         brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")).alias("first"))
         reopened: dict[str, dict[str, Any]] = {}
         for cluster, broker_id, first in brokers.collect():
             # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
             progress = {key: reporters[key] for key in _reporters_of(reporters, cluster, broker_id)}
-            day = min(_first_day(reporter, date_of(first)) for reporter in progress.values())
+            start = reopening_time(progress.values(), first)
             for key, reporter in progress.items():
-                reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(reporter, day)
+                reopened[key] = {"from": start, "cluster": cluster, "broker": broker_id} | state_at(reporter, start)
         return reopened
 
     def _incomplete_bronze(self, bronze: DataFrame, reopened: dict[str, dict[str, Any]]) -> dict[tuple[str, int], str]:
-        """Return the brokers for which bronze has fewer polls since their day than silver, with both numbers as text.
+        """Return the brokers for which bronze has fewer polls since their time than silver, with both numbers as text.
 
         Old segments of a capture may have been deleted, or old days of bronze have expired.
         """
-        days = {(state["cluster"], state["broker"]): state["day"] for state in reopened.values()}
-        files = self._files_since("silver/polls", min(days.values()))
+        starts = {(state["cluster"], state["broker"]): state["from"] for state in reopened.values()}
+        files = self._files_since("silver/polls", min(starts.values()))
         files += [written.file for written in of_type(self._entries, WrittenFile) if written.table == "silver/polls"]
         polls = self._engine.read_files(self._location, "silver/polls", files, POLLS)
-        in_silver: Counter[tuple[str, int]] = Counter()
-        for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
-            if date >= days.get((cluster, broker_id), NEVER):
-                in_silver[cluster, broker_id] += count
-        in_bronze = {row[:2]: row[2] for row in bronze.groupBy("cluster_id", "broker_id").count().collect()}
+        counts = (
+            self._since(polls, reopened).groupBy("cluster_id", "broker_id").count().collect(),
+            bronze.groupBy("cluster_id", "broker_id").count().collect(),
+        )
+        in_silver, in_bronze = ({tuple(row[:2]): row[2] for row in rows} for rows in counts)
         return {
-            broker: f"bronze has {in_bronze.get(broker, 0):,} of {count:,} polls since {days[broker]}"
+            broker: f"bronze has {in_bronze.get(broker, 0):,} of {count:,} polls since {_date_of(starts[broker])}"
             for broker, count in in_silver.items()
             if in_bronze.get(broker, 0) < count
         }
@@ -303,25 +308,31 @@ class LateFrames:
         return others.select(*frames.columns), refused
 
     def _bronze_of(self, reopened: dict[str, dict[str, Any]]) -> DataFrame:
-        """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
-        days = self._engine.frame(
-            sorted({(state["cluster"], state["broker"], state["day"]) for state in reopened.values()}),
-            "cluster_id string, broker_id int, day string",
-        )
-        files = self._files_since("bronze", min(state["day"] for state in reopened.values()))
+        """Return the bronze rows of brokers since their times, from this ingest, earlier ones, and captures."""
+        start = min(state["from"] for state in reopened.values())
+        files = self._files_since("bronze", start)
         files += [written.file for written in of_type(self._entries, WrittenFile) if written.kind == FileKind.BRONZE]
         bronze = self._read("bronze", files, DDL)
         for folder, capture in self._record.progress.captures.items():
             for first, stop in capture["spans"]:
-                rows = self._engine.read_capture(folder, first, stop)
+                rows = self._engine.read_capture(folder, first, stop, start)
                 bronze = bronze.unionByName(rows.where("kind not in ('carried', 'missing')"))
-        dated = bronze.withColumn("on", f.date_format("polled_at", "yyyy-MM-dd")).join(
-            f.broadcast(days), ["cluster_id", "broker_id"]
-        )
-        return dated.where(f.col("on") >= f.col("day")).drop("on", "day")
+        return self._since(bronze, reopened)
 
-    def _files_since(self, table: str, day: str) -> list[DataFile]:
-        return [file for file in self._snapshot.files(table) if file.partition["date"] >= day]
+    def _since(self, polls: DataFrame, reopened: dict[str, dict[str, Any]]) -> DataFrame:
+        """Return the polls of brokers since their times."""
+        starts = self._engine.frame(
+            sorted({(state["cluster"], state["broker"], state["from"]) for state in reopened.values()}),
+            "cluster_id string, broker_id int, from bigint",
+        )
+        timed = polls.join(f.broadcast(starts), ["cluster_id", "broker_id"])
+        return timed.where(f.unix_micros("polled_at") >= f.col("from")).drop("from")
+
+    def _files_since(self, table: str, start: int) -> list[DataFile]:
+        """Return the files of a table that may have rows since a time."""
+        day = _date_of(start)
+        files = (file for file in self._snapshot.files(table) if file.partition["date"] >= day)
+        return [file for file in files if file.last is None or file.last >= start]
 
     def _rewrite(self, task: IngestTask, paths: list[tuple[str, str, str]]) -> list[ManifestEntry]:
         """Copy files without the rows that are written again; `paths` has their tables, paths, and dates."""
@@ -353,16 +364,5 @@ def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> lis
     return [key for key, broker in brokers.items() if broker.startswith(name) and not broker[len(name) :].isdigit()]
 
 
-def _first_day(reporter: dict[str, Any], day: str) -> str:
-    """Return the day, or the first one if the state on that day is no longer kept."""
-    days: dict[str, str] = reporter["days"]
-    return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
-
-
-def _state_at(reporter: dict[str, Any], day: str) -> dict[str, Any]:
-    """Return the state of a reporter at the beginning of a day."""
-    days: dict[str, str] = reporter["days"]
-    later = [kept for kept in sorted(days) if kept >= day]
-    state = days[later[0]] if later and day >= min(days) else ""
-    kept_days = {kept: days[kept] for kept in days if kept < day}
-    return {"state": state, "days": kept_days, "last": reporter["last"], "aside": reporter.get("aside", [])}
+def _date_of(at: int) -> str:
+    return FIRST_DATE if at < 0 else date_of(at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire_pipeline.ingest.ingest_report import IngestReport, ReporterPolls
@@ -30,8 +31,9 @@ def to_change(record: CommitRecord, entries: Iterable[ManifestEntry]) -> StoreCh
     change = StoreChange("ingest", record.number, rows=row_counts(entries))
     for entry in entries:
         match entry:
-            case ReporterProgress(last=last) if last >= 0 or entry.days:
-                change.reporters[entry.key] = {"state": entry.state, "last": entry.last, "days": entry.days}
+            case ReporterProgress(last=last) if last >= 0 or entry.starts:
+                starts = [asdict(point) for point in entry.starts]
+                change.reporters[entry.key] = {"state": entry.state, "last": entry.last, "starts": starts}
                 if entry.aside:
                     change.reporters[entry.key]["aside"] = entry.aside
                 if entry.cluster:

@@ -54,6 +54,11 @@ class PollGaps:
         times.append(row.polled_at)
         return gap
 
+    def has_gap_before(self, row: Row) -> bool:
+        """Return whether there is a gap before a poll that is not added yet."""
+        times = self._times_of(row)
+        return row.api_key == METADATA and len(times) > 1 and _gap(row, times) is not None
+
     def seed(self, row: Row) -> None:
         """Add a row of another instance's `state`."""
         self._times_of(row).append(row.polled_at)

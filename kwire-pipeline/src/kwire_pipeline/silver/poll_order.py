@@ -104,6 +104,11 @@ class PollOrder:
         """True while rows wait for others."""
         return bool(self._waiting or self._held)
 
+    @property
+    def is_corrected(self) -> bool:
+        """True while rows are applied with other times than those that were recorded."""
+        return self._slew is not None
+
     def add(self, row: Row, *, to_bronze: bool = False) -> Iterator[OrderedPoll]:
         """Add the next row, and yield the rows that are to be applied now."""
         poll, id = OrderedPoll(row, row, to_bronze), correlation_id(row)

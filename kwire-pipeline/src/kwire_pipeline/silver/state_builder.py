@@ -167,6 +167,10 @@ class StateBuilder:
         for state in self._states.values():
             state.add_current_minutes()
 
+    def has_gap_before(self, row: Row) -> bool:
+        """Return whether there is a gap between the polls so far and a row (`poll_gaps`)."""
+        return self._poll_gaps.has_gap_before(row._replace(cluster_id=self._cluster(row, None)))
+
     def apply(self, row: Row) -> Row:
         """Apply a row of bronze and return it with its cluster and kind, as it is to be stored."""
         row = _with_kind(row)

@@ -132,15 +132,19 @@ def obstacles_of_ingests(store: PipelineStore) -> list[Obstacle]:
 def newest_record(store: PipelineStore) -> CommitRecord:
     """Return the newest record that can be read and was decided; an empty one without any.
 
-    If no row of `ingests` can be read, a record that all of its tables have was decided.
+    A record after the last row of `ingests` that all of its tables have was decided: the end of `ingests` is lost.
     """
     rows: list[Row] = []
     with suppress(UnusableTable):
         rows = store.readable_rows()
+    last = rows[0]["number"] if rows else 0
+    later = next(iter(store.applied_records()), CommitRecord())
+    if later.number > last:
+        return later
     for row in rows:
         with suppress(OSError, ValueError, KeyError, TypeError):
             return store.record(row["record"])
-    return next(iter([] if rows else store.applied_records()), CommitRecord())
+    return CommitRecord()
 
 
 def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Finding]:
@@ -159,7 +163,7 @@ def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Findi
     rows = store.readable_rows()
     if rows and newest.number < rows[0]["number"]:
         findings.append(Finding(rows[0]["record"], "cannot be read"))
-    number, last = number_of(ingests), max((row["number"] for row in rows), default=0)
+    number, last = max(number_of(ingests), newest.number), max((row["number"] for row in rows), default=0)
     if last < number and not findings:
         findings.append(Finding(INGESTS, f"lacks the rows of commits {last + 1} to {number}{author}"))
     return findings

@@ -43,11 +43,29 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """A state of a broker, from which its later polls can be ingested again.
+
+    It describes the polls until `after`, and the next one is at `until`, in microseconds since 1970. `state` is its
+    file; empty before the first poll.
+    """
+
+    after: int
+    until: int
+    state: str
+
+    @property
+    def begins_day(self) -> bool:
+        """True if the next poll is the first one of a day."""
+        return self.after < 0 or date_of(self.after) < date_of(self.until)
+
+
+@dataclass(frozen=True, slots=True)
 class ReporterProgress:
     """Progress of the ingest of a broker's frames.
 
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
-    `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
+    `starts` the states to start again from, and `address` the broker and endpoint of `cluster`.
     `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one, and
     `failing_since` the time of the first of them in microseconds since 1970. `aside` has the times of polls that are
     kept aside (`clock_faults`), and `outside` describes the new ones.
@@ -56,7 +74,7 @@ class ReporterProgress:
     key: str
     state: str
     last: int
-    days: dict[str, str]
+    starts: list[ResumePoint]
     address: str
     cluster: str
     responded: bool
@@ -177,6 +195,8 @@ def _entry(row: dict[str, Any]) -> ManifestEntry:
         if (values := row[name]) is not None:
             if cls is WrittenFile:
                 return WrittenFile(FileKind(values["kind"]), values["table"], DataFile(**values["file"]))
+            if cls is ReporterProgress:
+                values["starts"] = [ResumePoint(**point) for point in values["starts"]]
             if cls is CaptureProgress:
                 values["damaged"] = [DamagedSegment(**segment) for segment in values["damaged"]]
                 values["holes"] = [Hole(**hole) for hole in values["holes"]]

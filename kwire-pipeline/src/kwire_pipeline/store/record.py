@@ -143,8 +143,8 @@ class StoreProgress:
     """The state of the store after a commit.
 
     Attributes:
-        reporters: by `reporter_key`, the time of the `last` frame in microseconds, the file of the `state`, and for the
-            last `days` the file of the state at the beginning of the day (empty if there was none).
+        reporters: by `reporter_key`, the time of the `last` frame in microseconds, the file of the `state`, and the
+            states to start again from (`starts`, each a `ResumePoint`).
         clusters: cluster ids by broker and endpoint.
         captures: by folder, the next `row`, the `fingerprint` of the capture, and the `spans` of rows that are bronze
             in place.
@@ -200,7 +200,7 @@ class StoreProgress:
     def states(self) -> set[str]:
         """Return the files of the states of brokers."""
         used = {known["state"] for known in self.reporters.values()}
-        used.update(state for known in self.reporters.values() for state in known["days"].values())
+        used.update(point["state"] for known in self.reporters.values() for point in known["starts"])
         return used - {""}
 
 

@@ -264,11 +264,11 @@ def _forget_states(store: PipelineStore, progress: StoreProgress) -> list[Findin
     steps = []
     reporters = dict(progress.reporters)
     for key, reporter in reporters.items():
-        states = {reporter["state"], *reporter["days"].values()}
+        states = {reporter["state"], *(point["state"] for point in reporter["starts"])}
         if not states <= paths:
-            days = {day: state for day, state in reporter["days"].items() if state in paths}
+            starts = [point for point in reporter["starts"] if point["state"] in paths]
             state = reporter["state"] if reporter["state"] in paths else ""
-            reporters[key] = {**reporter, "state": state, "days": days}
+            reporters[key] = {**reporter, "state": state, "starts": starts}
             steps.append(Finding(STATE, f"forgets what broker {key} has reported"))
     progress.reporters = reporters
     return steps

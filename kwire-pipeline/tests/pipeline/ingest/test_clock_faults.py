@@ -14,6 +14,7 @@ from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.gold.build import _windows
 from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults
 from kwire_pipeline.ingest.ingest_report import IngestReport
+from kwire_pipeline.ingest.resume_points import BEGINNING
 
 START = datetime(2026, 11, 21, 14, tzinfo=UTC)
 YEAR = 365 * 86_400
@@ -39,6 +40,10 @@ def found(
     assert kept == sorted(kept)
     assert sorted([*kept, *aside]) == sorted(seconds)
     return aside
+
+
+def starts(until: int) -> list[dict[str, object]]:
+    return [{"after": BEGINNING, "until": until, "state": ""}]
 
 
 def test_one_wrong_poll_of_a_random_distance_is_kept_aside() -> None:
@@ -71,15 +76,15 @@ def test_rare_and_interrupted_polls_are_not(seconds: list[float]) -> None:
 
 
 def test_poll_after_its_arrival_is_kept_aside_while_others_arrive_as_they_are_made() -> None:
-    live = {"last": at(0), "days": {"2026-11-21": ""}}
+    live = {"last": at(0), "starts": starts(at(-60))}
     assert found([86_400.0, 86_401.0], live, at(600), bounded=True) == [86_400.0, 86_401.0]
     assert found([1.0, 2.0, 86_400.0 * 3_650], live, at(600), bounded=True) == [86_400.0 * 3_650]
     # A driver whose clock is behind: nothing arrives as it is made.
-    assert found([86_400.0, 86_401.0], {"last": at(86_399), "days": {}}, at(600)) == []
+    assert found([86_400.0, 86_401.0], {"last": at(86_399), "starts": []}, at(600)) == []
 
 
 def test_late_poll_of_a_kept_day_is_ingested_and_one_of_long_ago_is_not() -> None:
-    live = {"last": at(0), "days": {"2026-11-20": ""}}
+    live = {"last": at(0), "starts": starts(at(-86_400))}
     new = [float(second) for second in range(1, 30)]
     assert found([-7_200.0, *new], live) == []
     assert found([-160 * 86_400.0, *new], live) == [-160 * 86_400.0]

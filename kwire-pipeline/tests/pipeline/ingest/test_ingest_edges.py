@@ -89,7 +89,7 @@ def test_late_frame_keeps_other_endpoints_of_unknown_brokers(ingest: Ingest) -> 
 def test_frame_late_by_many_days_is_inserted(ingest: Ingest) -> None:
     def on(day: int, second: float = 0) -> Row:
         topics = [topic("keep"), *([topic("old")] if day < 2 else [])]
-        return response(day * DAY + second, *topics)
+        return response((day - 12) * DAY + second, *topics)  # before now: the future would be a wrong clock
 
     ingest.ingest(*(on(day, second) for day in range(12) for second in (0, 60)))
     before = ingest.rows("topics", "at", "topic", "change")
@@ -154,7 +154,7 @@ def test_frames_without_poll_time_are_rejected_and_nothing_is_ingested(ingest: I
 
     with pytest.raises(MissingPollTime, match="no column polled_at"):
         ingest.pipeline.ingest(frames.drop("polled_at"))
-    with pytest.raises(MissingPollTime, match="polled_at is null in 1 row") as refused:
+    with pytest.raises(MissingPollTime, match=r"polled_at is null, .* in 1 row") as refused:
         ingest.pipeline.ingest(
             frames.selectExpr("* except (polled_at)", "nullif(polled_at, timestamp_seconds(1795269600)) polled_at")
         )

@@ -135,12 +135,13 @@ def test_gold_that_lacks_a_file_is_dropped_and_built_again(store: PipelineStore,
 
 
 def test_missing_state_of_a_broker_is_forgotten(store: PipelineStore) -> None:
-    state = {"state": "_state/gone.parquet", "last": 7, "days": {"2026-11-21": "_state/gone.parquet"}}
+    point = {"after": 1, "until": 2, "state": "_state/gone.parquet"}
+    state = {"state": "_state/gone.parquet", "last": 7, "starts": [point]}
     store.commit(StoreChange("ingest", 3, reporters={"c/1": state}))
 
     repaired(store)
 
-    assert store.newest().progress.reporters["c/1"] == {"state": "", "last": 7, "days": {}}
+    assert store.newest().progress.reporters["c/1"] == {"state": "", "last": 7, "starts": []}
 
 
 def test_store_without_any_record_cannot_be_repaired(store: PipelineStore, tmp_path: Path) -> None:

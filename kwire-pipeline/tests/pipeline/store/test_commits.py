@@ -43,7 +43,7 @@ def ingest(
 ) -> StoreChange:
     """Write rows of one broker, named `name`, to several tables, and return the change that adds them."""
     change = StoreChange(
-        "ingest", record.number, reporters={reporter_key(name, 1, "", None): {"state": "", "last": 0, "days": {}}}
+        "ingest", record.number, reporters={reporter_key(name, 1, "", None): {"state": "", "last": 0, "starts": []}}
     )
     change.streams.update([stream] if stream else [])
     for folder in TABLES:
@@ -222,7 +222,7 @@ def test_old_records_are_deleted_by_age_and_rows_of_ingests_merged(tmp_path: Pat
 
 def test_record_of_a_killed_writer_releases_no_state_that_is_used(tmp_path: Path) -> None:
     store = PipelineStore(str(tmp_path))
-    used = {"state": "_state/used.parquet", "last": 0, "days": {}}
+    used = {"state": "_state/used.parquet", "last": 0, "starts": []}
     store.commit(StoreChange("ingest", 0, reporters={"c/1": used}))
     (tmp_path / "_state").mkdir()
     (tmp_path / "_state/used.parquet").write_bytes(b"")
