@@ -135,9 +135,7 @@ class PipelineStore:
         if at is not None:
             rows = list(dropwhile(lambda row: row["committed_at"] > at, rows))
         if is_older and not rows:
-            raise ValueError(
-                f"{self.out} has no commit {number}" if at is None else f"{self.out} has no commit at {at}"
-            )
+            raise ValueError(f"{self.out} has no commit {number if at is None else at}")
         for row in rows:
             snapshot = Snapshot(self.location, row["number"], pins_of(row), row["committed_at"])
             # A writer applies the commit before its own first, so only the newest commit can be incomplete.
@@ -352,7 +350,9 @@ class PipelineStore:
             DamagedStore: another program has removed rows.
             UnwritableTable: another program has set what prevents a commit.
         """
-        removed = {file.path for file in change.removed.get(name, ())}
+        removed = delta_table.removable_paths(table, change.removed.get(name, ()))
+        if number_of(table) > newest.number:
+            self._ingests().check_complete(newest.number, [name])
         pin = newest.progress.pins.get(name)
         pinned = PinnedTable(table, table) if pin is None else pinned_table(self.location, name, pin, table)
         check_writable(self.location.child(name).native, table, pinned.table, removes=bool(removed) and change.data)
@@ -482,7 +482,7 @@ class PipelineStore:
         return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _ingests(self) -> Ingests:
-        return Ingests(self.location, self.files, self.open_table(INGESTS))
+        return Ingests(self.location, self.files, self.open_table(INGESTS), self._layouts)
 
     def _open(self, name: str) -> DeltaTable | None:
         return delta_table.open_table(self.location.child(name).native)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -59,6 +60,10 @@ _REMEDIES = {
 """The remedy for an error of Delta, by a part of its text."""
 
 PROPERTIES = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFileRetentionDuration": "interval 7 days"}
+
+
+_NOT_ENCODED = "/!$&'()+,-.:;=@_~"
+"""The signs that deltalake does not encode in paths of files."""
 
 
 class IncompatibleTable(KwireError, RuntimeError):
@@ -201,8 +206,9 @@ def files_of(table: DeltaTable) -> list[DataFile]:
     nulls = f"null_count.{time}"
     null_counts = actions[nulls].to_pylist() if nulls in actions.column_names else [None] * actions.num_rows
     files = []
-    for first, last, null_count, path, rows, size, *values in zip(*times, null_counts, *columns, strict=True):
-        if _ABSOLUTE_PATH.match(path):
+    for first, last, null_count, encoded, rows, size, *values in zip(*times, null_counts, *columns, strict=True):
+        path = unquote(encoded)
+        if _ABSOLUTE_PATH.match(encoded):
             raise UnusableTable(*_foreign_files(table, path))
         texts = dict(zip(partition, map(_text, values), strict=True))
         file = DataFile(path, texts, rows or 0, size, first, last)
@@ -235,6 +241,26 @@ def _foreign_files(table: DeltaTable, path: str) -> tuple[str, str]:
     entries = TableLog.of(location, table).newest_entries(table.version(), SEARCHED_ENTRIES)
     since = next((f" since {entry}" for entry in entries if path in entry.added), "")
     return location.native, f"its files are those of another table{since}, such as {path}: copy them into this table"
+
+
+def removable_paths(table: DeltaTable, files: Iterable[DataFile]) -> set[str]:
+    """Return the paths of files that are to be removed.
+
+    Raises:
+        UnwritableTable: the log has another encoding of a path than deltalake, which would not find the file there.
+    """
+    import pyarrow as pa
+
+    paths = {file.path for file in files}
+    encoded = {quote(path, safe=_NOT_ENCODED): path for path in paths if not is_own_file(path)}
+    if encoded.keys() - paths:
+        unknown = encoded.keys() - set(pa.table(table.get_add_actions(flatten=True))["path"].to_pylist())
+        if unknown:
+            fault = (
+                f"deltalake cannot remove {encoded[min(unknown)]}, whose name another program has encoded differently"
+            )
+            raise UnwritableTable(_location(table).native, f"{fault}: merge the files with that program")
+    return paths
 
 
 def is_own_file(path: str) -> bool:
@@ -330,19 +356,19 @@ def commit(
         UnwritableTable: Delta refuses the commit.
     """
     adds, removes = list(added), list(removed)
-    refused = None
+    refused, reason = None, ""
     while True:
         table, opened = opened or DeltaTable(uri), None
         if (table.transaction_version(APPLICATION) or 0) >= number:
             return
         if refused == table.version():
-            raise UnwritableTable(uri, "Delta refuses the commit, and no other program has committed since")
+            raise UnwritableTable(uri, f"Delta refuses the commit, and no other program has committed since: {reason}")
         files = _changed_files(uri, table, base, adds, removes)
         try:
             write(table, *files, [Transaction(APPLICATION, number)], data_change=data_change)
-        except CommitFailedError:
-            refused = table.version()  # another process applies the same record, or changed the table
-            continue
+        except CommitFailedError as error:
+            refused, reason = table.version(), str(error).partition("\n")[0]
+            continue  # another process applies the same record, or changed the table
         return
 
 
@@ -384,7 +410,9 @@ def write(
     actions: list[AddAction | RemoveAction] = [
         AddAction(file.path, file.size, dict(file.partition), now, data_change, _stats(file)) for file in added
     ]
-    actions += [RemoveAction(file.path, data_change, now, file.size, dict(file.partition)) for file in removed]
+    removals = list(removed)
+    removable_paths(table, removals)
+    actions += [RemoveAction(file.path, data_change, now, file.size, dict(file.partition)) for file in removals]
     table.create_write_transaction(
         actions,
         "append",

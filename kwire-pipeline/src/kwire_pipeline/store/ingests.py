@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from kwire_pipeline.base_tables import COMMITS
 from kwire_pipeline.store import delta_table
@@ -47,9 +48,11 @@ class Ingests:
         location: the folder of the store.
         files: its file system.
         table: the table.
+        names: the folders of the other tables.
     """
 
-    def __init__(self, location: Location, files: FileSystem, table: DeltaTable) -> None:
+    def __init__(self, location: Location, files: FileSystem, table: DeltaTable, names: Iterable[str] = ()) -> None:
+        self._names = names
         self._location = location
         self._out = location.given
         self._files = files
@@ -75,7 +78,25 @@ class Ingests:
             author = blame(self._location, INGESTS, self.table)
             missing = f"commit {number}" if found == number - 1 else f"commits {found + 1} to {number}"
             raise DamagedStore(self._out, f"{INGESTS} lacks the rows of {missing}{author}")
+        if not found:
+            self.check_complete(0, self._names)
         return [rows[number] for number in sorted(rows, reverse=True)]
+
+    def check_complete(self, number: int, names: Iterable[str]) -> None:
+        """Check that tables have no later commits than `ingests`, whose newest one has a number.
+
+        Tables would take the next commits for applied ones, so their rows would be lost.
+
+        Raises:
+            DamagedStore: `ingests` has lost commits, as after a return to its backup.
+        """
+        tables = {name: delta_table.open_table(self._location.child(name).native) for name in names if name != INGESTS}
+        numbers = {name: number_of(table) for name, table in tables.items() if table is not None}
+        name = max(numbers, key=numbers.__getitem__, default=INGESTS)
+        # Other writers may commit meanwhile, and change `ingests` first.
+        newest = delta_table.open_table(self._location.child(INGESTS).native)
+        if numbers.get(name, 0) > number and (newest is None or number_of(newest) <= number):
+            raise DamagedStore(self._out, f"{INGESTS} ends with commit {number}, but {name} has commit {numbers[name]}")
 
     def readable_rows(self) -> list[Row]:
         """Return the rows of all readable files, and the rows that another program removed, newest first."""
@@ -129,7 +150,7 @@ class Ingests:
         import pyarrow as pa
 
         actions = pa.table(self.table.get_add_actions(flatten=True))
-        paths = actions["path"].to_pylist()
+        paths = list(map(unquote, actions["path"].to_pylist()))
         highest: list[int | None] = [None] * len(paths)
         if "max.number" in actions.column_names:
             highest = actions["max.number"].to_pylist()

@@ -46,6 +46,9 @@ _WRITABLE_FEATURES = frozenset(
 )
 """Features of Delta tables to which deltalake 1.6 commits files."""
 
+WRITER_VERSION = 5
+"""The highest version of writers without lists of features that deltalake writes; version 6 has identity columns."""
+
 MAPPING = "delta.columnMapping.mode"
 """The property with which columns have other names in files than in queries."""
 
@@ -175,7 +178,11 @@ def _properties(table: DeltaTable, *, removes: bool) -> list[Obstacle]:
         found.append(_set_property("delta.appendOnly", "because kwire replaces files"))
     if TRANSACTIONS in table.metadata().configuration:
         found.append(_set_property(TRANSACTIONS, "because kwire finds its commits by their transactions"))
-    features = set(table.protocol().writer_features or ()) - _WRITABLE_FEATURES
+    protocol = table.protocol()
+    if protocol.writer_features is None and protocol.min_writer_version > WRITER_VERSION:
+        fault = f"deltalake does not write tables with version {protocol.min_writer_version} of the protocol"
+        found.append(Obstacle("protocol", fault, "list the features that are used, and drop identityColumns"))
+    features = set(protocol.writer_features or ()) - _WRITABLE_FEATURES
     return found + [
         Obstacle(feature, f"deltalake does not write tables with {feature}", "drop that feature")
         for feature in sorted(features)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def _parse_entry(version: int, text: bytes) -> LogEntry:
             changes_rows |= kind in action and action[kind].get("dataChange", True)
         changes_table |= "metaData" in action or "protocol" in action
         if "add" in action:
-            added.append(action["add"]["path"])
+            added.append(unquote(action["add"]["path"]))
             changes_table |= bool(action["add"].get("deletionVector"))
     operation = info.get("operation", "")
     return LogEntry(version, number, changes_rows, changes_table, operation, _author(info), _time(info), tuple(added))

@@ -161,7 +161,8 @@ def _warn(text: str) -> None:
 def blame(location: Location, name: str, head: DeltaTable) -> str:
     """Return a text that names the newest commit of another program in a log; empty without any."""
     table_log = TableLog.of(location.child(name), head)
-    entries = [entry for entry in table_log.newest_entries(head.version(), BLAMED_ENTRIES) if not entry.number]
+    newest = table_log.newest_entries(head.version(), BLAMED_ENTRIES)
+    entries = [entry for entry in newest if not entry.number and entry.version]  # version 0 is the creation
     changing = [entry for entry in entries if entry.changes_rows]
     return f" after {(changing or entries)[0]}" if entries else ""
 

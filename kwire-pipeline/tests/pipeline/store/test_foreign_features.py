@@ -83,6 +83,9 @@ OBSTACLES: dict[str, tuple[Callable[[str], object], str]] = {
     "identity columns": (add_feature(TableFeatures.IdentityColumns), "deltalake does not write tables with identity"),
 }
 
+LEGACY = {"minReaderVersion": 2, "minWriterVersion": 6}
+"""A protocol that older writers set for identity columns, without a list of features."""
+
 
 @pytest.mark.parametrize("table", [TABLE, INGESTS])
 def test_check_names_what_prevents_the_next_commit(
@@ -115,6 +118,17 @@ def add_commit(table: str, *actions: dict[str, Any]) -> None:
 
 def add_actions(log: Path, version: int, *actions: dict[str, Any]) -> None:
     (log / f"{version:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+def test_old_protocol_is_refused_before_a_commit_is_decided(copies: Callable[[], Path]) -> None:
+    out = copies()
+    add_commit(f"{out}/{TABLE}", {"commitInfo": COMMIT_INFO | {"operation": "UPGRADE PROTOCOL"}}, {"protocol": LEGACY})
+
+    with pytest.raises(UnwritableTable, match="version 6 of the protocol since UPGRADE PROTOCOL"):
+        commit(PipelineStore(str(out)), "later")
+
+    assert clusters(PipelineStore(str(out))) == everywhere(*NAMES)
+    assert "version 6 of the protocol" in str(store_check.check(PipelineStore(str(out))))
 
 
 def require(feature: str) -> Callable[[str], object]:
