@@ -56,7 +56,7 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def open_closed(segment: Segment) -> Iterator[pq.ParquetFile]:
-    """Open a closed segment, whose name must be the one that its writer gave it.
+    """Open a closed segment under the name that its writer gave it.
 
     The name has the number of the first row. So two segments whose names were exchanged, or a segment of another
     capture under a free number, would be read in a wrong order.
@@ -70,7 +70,7 @@ def open_closed(segment: Segment) -> Iterator[pq.ParquetFile]:
             raise UnreadableCapture(segment.path, "its columns are not the columns of a capture")
         name = (parquet.metadata.metadata or {}).get(SEGMENT_NAME.encode())
         if name is not None and name.decode() != segment.path.name:
-            raise UnreadableCapture(segment.path, f"the file was renamed: its content is that of {name.decode()}")
+            raise UnreadableCapture(segment.path, f"the file was renamed from {name.decode()}")
         if name is None and (times := _times_of(parquet)) != (segment.first_time, segment.last_time):
             text = " to ".join(str(time) for time in times)
             raise UnreadableCapture(segment.path, f"the file was renamed: it has polls of {text}")

@@ -42,7 +42,7 @@ class ReporterIngest:
 
     Args:
         key: the `reporter_key`.
-        progress: where it continues: an entry of `StoreProgress.reporters`, or `state_at`.
+        progress: the start of the ingest, an entry of `StoreProgress.reporters` or a result of `state_at`.
         output: the files.
     """
 
@@ -166,7 +166,7 @@ class ReporterIngest:
         """Apply a row to the state, and return it with its cluster and kind."""
         at = microseconds(row.polled_at)
         if row.kind != "carried":
-            # Times that are corrected after a step of the clock are not those by which bronze finds polls.
+            # Bronze finds polls by their recorded times, not by times that are corrected after a step of the clock.
             is_new_day = self._last >= 0 and date_of(self._last) < date_of(at)
             is_point = bool(self._starts) and self._starts[-1].after == self._last
             if is_new_day and not is_point and not self._order.is_corrected:

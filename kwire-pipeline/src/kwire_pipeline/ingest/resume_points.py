@@ -28,8 +28,7 @@ DAYS_KEPT = 8
 not measured."""
 
 INGESTS_KEPT = 4
-"""Number of points besides the beginnings of days that are kept. Chosen, not measured: two of an ingest with a wrong
-clock, and those of the next two."""
+"""Number of points besides the beginnings of days that are kept. Chosen, not measured."""
 
 BEGINNING = -(2**63)
 """A time before all polls, when the state of a broker is empty."""

@@ -106,7 +106,7 @@ class PollOrder:
 
     @property
     def is_corrected(self) -> bool:
-        """True while rows are applied with other times than those that were recorded."""
+        """True while rows are applied with corrected times."""
         return self._slew is not None
 
     def add(self, row: Row, *, to_bronze: bool = False) -> Iterator[OrderedPoll]:

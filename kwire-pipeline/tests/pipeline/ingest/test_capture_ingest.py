@@ -282,5 +282,5 @@ def test_segments_with_exchanged_names_are_reported_and_others_are_ingested(tmp_
 
     report = pipeline.ingest_capture(str(tmp_path / "capture"))
 
-    assert [text.partition(": ")[2].partition(":")[0] for text in report.damaged] == ["the file was renamed"] * 2
+    assert sum("the file was renamed from part-" in text for text in report.damaged) == 2
     assert report.rows["polls"] >= 100

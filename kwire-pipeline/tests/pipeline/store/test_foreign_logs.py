@@ -32,7 +32,7 @@ Action = dict[str, dict[str, Any]]
 
 
 def actions(table: Path) -> list[Action]:
-    """Return the actions of a log, oldest first, without those that a later one replaces."""
+    """Return the actions of a log, oldest first, without replaced ones."""
     replaced: dict[object, Action] = {}
     for path in sorted((table / "_delta_log").glob("*.json")):
         for action in map(json.loads, path.read_text().splitlines()):
