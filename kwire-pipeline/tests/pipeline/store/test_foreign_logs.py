@@ -15,10 +15,11 @@ import pytest
 from deltalake import DeltaTable
 
 from kwire_pipeline.store import delta_table, maintenance
-from kwire_pipeline.store.check import check, repair
+from kwire_pipeline.store.check import check
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import DamagedStore, UnwritableTable
 from kwire_pipeline.store.record import INGESTS
+from kwire_pipeline.store.repair import repair
 from tests.pipeline.store.other_writers import NAMES
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere
 from tests.pipeline.store.test_other_writers import assert_whole
