@@ -54,3 +54,23 @@ def test_description_says_why_an_end_is_a_dash(capsys: pytest.CaptureFixture[str
     lines = [line.split()[1:6] for line in out.splitlines() if line.startswith("billing")]
     assert lines == [["orders", "0", "4", "10", "6"], ["orders", "1", "4", "-", "-"]]
     assert "WARN: the log end of orders-1 is not known: there is no leader, and no replica in sync" in err
+
+
+@pytest.mark.parametrize("script", ["kafka-consumer-groups", "kafka-share-groups", "kafka-streams-groups"])
+def test_no_script_says_that_a_group_without_a_coordinator_does_not_exist(
+    script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeCluster(brokers=1) as cluster:
+        cluster.create_topics([GROUPS], 1, internal=True)
+        cluster.set_groups({"billing": {}})
+        cluster.remove_leader(GROUPS, 0)
+        server = ["--bootstrap-server", cluster.bootstrap]
+        timeout = ["--timeout", "500"] if script == "kafka-consumer-groups" else []
+        run_script(script, [*server, *timeout, "--delete", "--group", "billing"])
+        out, err = capsys.readouterr()
+        assert "CoordinatorNotAvailableException" in out + err
+        assert "does not exist" not in out + err
+        assert f"is not a {script.split('-')[1]}" not in out + err
+        run_script(script, [*server, "--describe", "--all-groups"])
+        out, err = capsys.readouterr()
+    assert f"WARN: partition 0 of {GROUPS} has no leader" in err

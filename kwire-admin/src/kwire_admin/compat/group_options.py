@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, java_error
 
@@ -123,9 +124,11 @@ def warn_of_unknown_ends(run: ScriptRun, errors: Mapping[TopicPartition, AdminEr
         run.warn(f"WARN: the log end of {partition} is not known: {error.reason}.")
 
 
-async def chosen_groups(admin: AdminClient, values: OptionValues, type: GroupType) -> list[str]:
+async def chosen_groups(run: ScriptRun, admin: AdminClient, type: GroupType) -> list[str]:
     """Return the groups that the options name."""
+    values = run.values
     if "all-groups" in values:
+        await warn_of_missing(run, admin)
         return [group.group_id for group in await admin.list_groups(types=[type])]
     return [*dict.fromkeys(values.all("group"))]
 
@@ -139,17 +142,25 @@ async def delete_groups(
         unknown: returns the error for a group that does not exist, or has another type.
         nothing: text instead of the groups if there are none.
     """
+    from kwire.client.admin import AdminError
+
     kind = type.value
     groups: Mapping[str, GroupListing] = {group.group_id: group for group in await admin.list_groups(types=[type])}
     failed: dict[str, str] = {}
-    for name in await chosen_groups(admin, run.values, type):
+    chosen = await chosen_groups(run, admin, type)
+    unlisted = await admin.describe_groups([name for name in chosen if name not in groups])
+    for name in chosen:
         if name not in groups:
-            failed[name] = unknown(name)
+            answer = unlisted[name]
+            if isinstance(answer, AdminError) and answer.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                failed[name] = java_error(answer)
+            else:
+                failed[name] = unknown(name)
         elif groups[name].state != "Empty":
             failed[name] = (
                 f"org.apache.kafka.common.errors.GroupNotEmptyException: {kind.title()} group '{name}' is not EMPTY."
             )
-    empty = [name for name in await chosen_groups(admin, run.values, type) if name not in failed]
+    empty = [name for name in chosen if name not in failed]
     outcomes: Mapping[str, AdminError | None] = await admin.delete_groups(empty) if empty else {}
     failed |= {name: java_error(error) for name, error in outcomes.items() if error is not None}
     done = ", ".join(f"'{name}'" for name, error in outcomes.items() if error is None)

@@ -87,7 +87,7 @@ async def _act(run: ScriptRun) -> None:
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
-        await describe_groups(run, admin, await _groups(admin, values), FAILURE)
+        await describe_groups(run, admin, await _groups(run, admin), FAILURE)
     elif action == "delete":
         await _delete(run, admin)
     elif action == "reset-offsets":
@@ -186,14 +186,15 @@ def _words(values: OptionValues, option: str) -> set[str]:
     return {text.strip().lower() for text in (values.get(option) or "").split(",") if text.strip()}
 
 
-async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
-    if "all-groups" not in values:
-        return values.all("group")
+async def _groups(run: ScriptRun, admin: AdminClient) -> list[str]:
+    if "all-groups" not in run.values:
+        return run.values.all("group")
+    await warn_of_missing(run, admin)
     return [group.group_id for group in await admin.list_groups() if group.type.value in CONSUMER_TYPES]
 
 
 async def _delete(run: ScriptRun, admin: AdminClient) -> None:
-    names = await _groups(admin, run.values)
+    names = await _groups(run, admin)
     if not names:
         return
     outcomes = await admin.delete_groups(names)
@@ -236,7 +237,7 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
     if not any(scope in values for scope in SCOPES):
         raise ScriptUsageError(f"Option [reset-offsets] requires one of the following scenarios: [{listed(SCOPES)}]")
     rows: list[tuple[str, str, int, int]] = []
-    groups = await _groups(admin, values)
+    groups = await _groups(run, admin)
     described = await admin.describe_groups(groups)
     for group in groups:
         description = described[group]

@@ -77,7 +77,7 @@ def _not_a_share_group(group: str) -> str:
 async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from kwire.client.admin import AdminError, GroupType
 
-    names = sorted(await chosen_groups(admin, values, GroupType.SHARE))
+    names = sorted(await chosen_groups(run, admin, GroupType.SHARE))
     described = await admin.describe_groups_of_type(names, GroupType.SHARE)
     for name in names:
         described_group = described[name]

@@ -101,7 +101,7 @@ async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, in
 async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from kwire.client.admin import GroupType
 
-    names = sorted(await chosen_groups(admin, values, GroupType.STREAMS))
+    names = sorted(await chosen_groups(run, admin, GroupType.STREAMS))
     for group, coordinator in await _found(admin, names):
         if "topology" in values:
             # Brokers keep descriptions only with a plugin that Kafka does not include.
@@ -255,7 +255,7 @@ async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> N
 
     internal: list[str] = []
     if "delete-all-internal-topics" in values:
-        names = await chosen_groups(admin, values, GroupType.STREAMS)
+        names = await chosen_groups(run, admin, GroupType.STREAMS)
         for group in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
             if not isinstance(group, AdminError) and group[0].group_state == "Empty":
                 internal += _internal_topics(group[0])
@@ -283,7 +283,7 @@ async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> No
     from kwire.client.admin import GroupType
 
     rows: list[tuple[str, TopicPartition, int]] = []
-    groups = await chosen_groups(admin, values, GroupType.STREAMS)
+    groups = await chosen_groups(run, admin, GroupType.STREAMS)
     for group in groups:
         targets = await _reset_group(run, admin, values, group)
         rows += [(group, partition, offset) for partition, offset in targets.items()]
