@@ -259,7 +259,7 @@ def test_wide_rows_are_those_of_the_reference(seed: int, version: int) -> None:
 
 
 def test_lists_that_replace_each_other_in_the_table() -> None:
-    """More lists than the table has entries, some of which repeat at once and some later."""
+    """Most lists repeat before other lists have replaced them in the table, and some afterwards."""
     random = Random(1)
     lists = [tuple([random.randrange(1 << 20) for _ in range(random.randrange(1, 5))]) for _ in range(20_000)]
     chosen = [random.choice(lists[:4000] if random.random() < 0.9 else lists) for _ in range(24_000)]
