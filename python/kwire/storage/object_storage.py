@@ -89,13 +89,13 @@ REMEDIES = {
     "NoSuchBucket": "the bucket does not exist",
     "ExpiredToken": "the credentials have expired: expected a new AWS_SESSION_TOKEN and its keys",
     "InvalidAccessKeyId": "the store does not know AWS_ACCESS_KEY_ID",
-    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not that of AWS_ACCESS_KEY_ID",
-    "RequestTimeTooSkewed": "the clock of this machine differs from that of the store",
+    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY and AWS_ACCESS_KEY_ID do not match",
+    "RequestTimeTooSkewed": "the clocks of this machine and of the store differ",
     "AccessDenied": "the credentials do not allow it",
     "AuthorizationHeaderMalformed": "AWS_REGION is not the region of the bucket",
-    "redirect without LOCATION": "AWS_REGION or AWS_ENDPOINT_URL is not that of the bucket",
+    "redirect without LOCATION": "the bucket is elsewhere: expected another AWS_REGION or AWS_ENDPOINT_URL",
 }
-"""What to do about an error of a store, by a part of its text: a code of S3, or words of delta-rs."""
+"""The remedy of an error of a store, by a part of its text: a code of S3, or words of delta-rs."""
 
 
 @contextmanager

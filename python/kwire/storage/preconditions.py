@@ -29,7 +29,7 @@ TOKEN_OF_POD = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATI
 """Environment variables of a source of credentials that needs both."""
 
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-"""Environment variables with the URL of another store than that of Amazon."""
+"""Environment variables with the URL of a store that replaces the service of Amazon."""
 
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 

@@ -20,7 +20,7 @@ window before anything compares times:
 
    where `PROPAGATION` is the time in which brokers learn of a change. The median over many changes is the estimate. It
    counts only if a majority of changes agrees with it within the uncertainty: else the "changes" were different events
-   with equal states. A response after a failed poll is not used, because its interval is unknown.
+   with equal reports. A response after a failed poll is not used, because its interval is unknown.
 
 3. *The right clock.* Differences do not tell which clock is right. The clocks that differences connect form a group.
    Each of them is a candidate; the best one is chosen by these criteria, in this order:
@@ -31,9 +31,9 @@ window before anything compares times:
       never wins against two others that contradict each other.
    d. Its poller polls most often. This decides between two clocks.
 
-States of a clock, from window to window:
+Verdicts on a clock, from window to window:
 
-| state | evidence in the window | next |
+| verdict | evidence in the window | next |
 |---|---|---|
 | right (skew 0) | none, or a difference that 0 explains within its uncertainty | right |
 | right | a difference that 0 does not explain, and another clock is the right one | skewed |
@@ -164,9 +164,9 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
 
 
 def _sample(changes: pa.Table) -> dict[int, dict[Reporter, int]]:
-    """Return when states of partitions were reported, by their hashes: `{fingerprint: {reporter: at}}`.
+    """Return the times of reports about partitions, by their hashes: `{fingerprint: {reporter: at}}`.
 
-    A state that a broker reported several times cannot be matched with one report of another broker. Of each response,
+    A report that a broker repeats several times cannot be matched with one report of another broker. Of each response,
     the smallest fingerprints are kept, which are the same at all brokers.
     """
     import pyarrow as pa

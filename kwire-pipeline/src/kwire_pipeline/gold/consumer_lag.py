@@ -73,7 +73,7 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     build.replace(TABLE, by_minute(folded.where(f.col("output") == _SAMPLE)), start)
     if as_of is not None:
         build.save(SAVED, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
-    return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_states(build.silver("groups"))))
+    return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_group_states(build.silver("groups"))))
 
 
 def _names(ddl: str) -> list[str]:
@@ -199,18 +199,18 @@ def by_minute(samples: DataFrame) -> DataFrame:
     )
 
 
-def _states(groups: DataFrame) -> DataFrame:
+def _group_states(groups: DataFrame) -> DataFrame:
     return groups.where("change = 'set'").select(
         "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
     )
 
 
-def _stall_signals(stalls: DataFrame, states: DataFrame) -> DataFrame:
+def _stall_signals(stalls: DataFrame, group_states: DataFrame) -> DataFrame:
     """Return the signals of groups that stalled or continued, one for each group and poll."""
     is_current = f.col("state_since") <= f.col("at_us")
     key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
     # The state of the group at the time of the stall: the newest one that was reported by then.
-    by_partition = stalls.join(states, ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
+    by_partition = stalls.join(group_states, ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
     stalled = by_partition.agg(
         f.max_by(f.when(is_current, f.col("state")), f.when(is_current, f.col("state_since"))).alias("state"),
         f.max("not_before").alias("not_before"),

@@ -1,11 +1,11 @@
 """The clocks of pollers, and the times of silver corrected by their skew.
 
 `clock_skew` measures the skew. Gold subtracts it from all times. A skew beyond a bound is logged but not corrected:
-that far apart, equal states may be different events.
+that far apart, equal reports may be of different events.
 
-Invariant: a row that was before the beginning of a window when the state at that time was built stays before it, and a
-later row stays after it, however the skew changes (`Clocks.correct`). Otherwise a change would be lost between two
-windows or counted in both.
+Invariant: a row that was before the beginning of a window when the savepoint of that time was built stays before it,
+and a later row stays after it, however the skew changes (`Clocks.correct`). Otherwise a change would be lost between
+two windows or counted in both.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Clocks:
 
     Attributes:
         skew: in microseconds.
-        before: the same for the rows before the window, which are in the state that the window continues.
+        before: the same for the rows before the window, which are in the savepoint that the window continues.
         start: the beginning of the window; None is the beginning of the history.
         bound: the maximum skew that is corrected.
     """
@@ -102,9 +102,9 @@ class Clocks:
             rows: the rows.
             time: their column with the time.
 
-        Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
-        was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
-        beside it (`SQUEEZE`), so that they keep their order.
+        Every row stays on the side of `start` on which it was when the savepoint at `start` was built, whatever the
+        skew was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are
+        squeezed beside it (`SQUEEZE`), so that they keep their order.
         """
         if not self.is_skewed:
             return rows
