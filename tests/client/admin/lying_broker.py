@@ -201,7 +201,8 @@ class _Connection(asyncio.Protocol):
         self._free_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment]
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -254,7 +255,7 @@ class _Connection(asyncio.Protocol):
                 self._write(answer)
 
     def _write(self, data: bytes) -> None:
-        """Write bytes, after those that are trickling."""
+        """Write bytes after the trickling ones."""
         loop = asyncio.get_running_loop()
         if self._free_at > loop.time():
             loop.call_at(self._free_at, self._write_now, data)

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
+from kwire.client.admin import AdminClient, CommittedOffset, ConfigResource, ConfigResourceType, TopicPartition
 from kwire.testing import FakeCluster
+from kwire_admin.operations.cluster_document.application import DocumentPlan
+from kwire_admin.operations.cluster_document.differences import DocumentAction, DocumentDifference
+from kwire_admin.operations.cluster_document.state import DocumentState, Section
 from kwire_admin.operations.rows import json_value
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.configs import apply as apply_module
 from kwire_admin.operations.verbs.features.downgrade import downgrade
 from kwire_admin.operations.verbs.features.upgrade import upgrade
 from kwire_admin.operations.verbs.groups import reset_offsets as reset_module
@@ -116,3 +120,21 @@ async def test_levels_of_several_features_are_shown_before_the_question() -> Non
             with pytest.raises(Answered, match=r"^Downgrade a=2\?$"):
                 await downgrade(run, features=["a=2"])
             assert shown == []  # the question says it all
+
+
+@pytest.mark.parametrize(
+    ("actions", "question"),
+    [
+        ([DocumentAction.CHANGE], "Change 1 setting of cluster prod?"),
+        ([DocumentAction.CREATE] * 2 + [DocumentAction.KEEP], "Create 2 settings of cluster prod?"),
+        (
+            [DocumentAction.DELETE, DocumentAction.CREATE, DocumentAction.CHANGE, DocumentAction.CHANGE],
+            "Create 1 setting, change 2 settings and delete 1 setting of cluster prod?",
+        ),
+    ],
+)
+def test_question_about_a_document_counts_each_kind_of_change(actions: list[DocumentAction], question: str) -> None:
+    topic = ConfigResource(ConfigResourceType.TOPIC, "orders")
+    differences = [DocumentDifference(Section.TOPICS, topic, "retention.ms", "1", "2", action) for action in actions]
+    document = DocumentState(cluster_id="prod", sections=frozenset({Section.TOPICS}))
+    assert apply_module._question(DocumentPlan(document, "prod", differences, prune=False)) == question
