@@ -80,6 +80,9 @@ SAVE_S = 1.0
 SHORTEST_REPETITION_S = 1.0
 """Minimum number of seconds between two repetitions of an alert. Chosen: less than a third of any `resolve_timeout`."""
 
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+"""Multiples of it modulo 1 are spread most evenly."""
+
 RESOLUTION_S = 1e-3
 """Seconds that do not count, so that no round begins just before it is time."""
 
@@ -348,7 +351,9 @@ class SinkDelivery:
             self._repeat_in(notice.id, interval)
         elif is_repetition:
             # By its failures only: the sink has the alert until a time that was set when it was accepted.
-            self._repeat_in(notice.id, min(2.0 ** min(failures - 1, 20), interval))
+            # Not in step with other repetitions: the last one of each burst would always exceed a limit of the rate.
+            spread = 0.5 + 0.5 * (failures * GOLDEN_RATIO % 1)
+            self._repeat_in(notice.id, min(2.0 ** min(failures - 1, 20), interval * spread))
         elif failure.is_final:
             ledger.bury(notice, str(failure.reason))
             self.pending -= 1

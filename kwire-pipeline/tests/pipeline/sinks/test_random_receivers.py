@@ -14,6 +14,7 @@ import math
 import os
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +28,6 @@ from tests.pipeline.sinks.alerts import START, delivery_to, incident
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from random import Random
 
     from kwire_pipeline.sinks import Ledger
     from kwire_pipeline.sinks.delivery import Round
@@ -254,6 +254,15 @@ def test_open_there_is_open_here(
     rounds_of_repetition = 3 * 3 + 2
     alerts = len(history.open_rows()) + failing
     assert receiver.posts - posts <= rounds_of_repetition * (12 + 3 * alerts)
+
+
+def test_failed_repetition_is_not_always_the_last_of_a_burst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In this history, each burst used up the allowance of the receiver before the repetition that had failed."""
+    monkeypatch.setitem(globals(), "random_times", lambda _: Random("77cc receivers 664"))
+
+    test_open_there_is_open_here(tmp_path, monkeypatch, caplog, 664)
 
 
 NO_LIMITS = {
