@@ -123,7 +123,7 @@ class Result(NamedTuple):
     """The end of an operation.
 
     Attributes:
-        value: what it returned; None if it failed.
+        value: the returned value; None if it failed.
         error: its error; None if it returned.
         seconds: the time that it took.
         received: the numbers of requests by name.

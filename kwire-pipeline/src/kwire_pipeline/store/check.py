@@ -17,7 +17,7 @@ from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.errors import DamagedStore, UnusableTable
-from kwire_pipeline.store.obstacles import Obstacle, obstacles
+from kwire_pipeline.store.obstacles import Obstacle, obstacles, unusable_files
 from kwire_pipeline.store.record import (
     DESIRED_CONFIGS,
     INGESTS,
@@ -121,12 +121,15 @@ def check_tables(store: PipelineStore, newest: CommitRecord | None = None) -> li
 def obstacles_of_ingests(store: PipelineStore) -> list[Obstacle]:
     try:
         ingests = store.open_table(INGESTS)
-        delta_table.files_of(ingests)  # raises UnusableTable
-        return obstacles(ingests)
     except DamagedStore:
         return []  # it is created again
     except UnusableTable as error:
         return [Obstacle("log", error.reason, "")]
+    try:
+        delta_table.files_of(ingests)
+    except UnusableTable as error:
+        return [unusable_files(ingests, error)]
+    return obstacles(ingests)
 
 
 def newest_record(store: PipelineStore) -> CommitRecord:

@@ -30,7 +30,7 @@ from kwire.storage.object_storage import plain_errors
 from kwire_pipeline.store.errors import UnreadableLog, UnusableTable, UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
-from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog
+from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog, is_absolute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,8 +43,6 @@ _TIMESTAMP = PrimitiveType("timestamp")
 
 _OWN_FILE = re.compile(r"([0-9a-f]{32}-)?[0-9a-f]{32}\.parquet")
 """Names of files that kwire writes, whose statistics have the exact times."""
-
-_ABSOLUTE_PATH = re.compile(r"/|[a-z][a-z0-9]*:/")
 
 SEARCHED_ENTRIES = 1_000
 """Maximum number of commits of a log that are searched for the cause of a fault. Chosen, not measured."""
@@ -208,7 +206,7 @@ def files_of(table: DeltaTable) -> list[DataFile]:
     files = []
     for first, last, null_count, encoded, rows, size, *values in zip(*times, null_counts, *columns, strict=True):
         path = unquote(encoded)
-        if _ABSOLUTE_PATH.match(encoded):
+        if is_absolute(encoded):
             raise UnusableTable(*_foreign_files(table, path))
         texts = dict(zip(partition, map(_text, values), strict=True))
         file = DataFile(path, texts, rows or 0, size, first, last)

@@ -6,6 +6,7 @@
 | deletes rows by deletion vectors | reads the version before, and writes nothing | restores the version before |
 | renames, drops, or replaces columns | reads the version before if rows changed, and writes nothing | the same |
 | replaces the files by those of another table (a shallow clone) | reads and writes nothing | names it |
+| adds a file by an absolute path | reads the version before, and writes nothing | restores the version before |
 
 Columns are compared with the version that the last commit pins, which is opened only if column mapping is on or another
 program has changed rows: nothing else changes columns.
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltalake.exceptions import DeltaError
 
 from kwire.storage.object_storage import plain_errors
-from kwire_pipeline.store.delta_table import cause, has_same_type
-from kwire_pipeline.store.errors import UnwritableTable
+from kwire_pipeline.store.delta_table import cause, files_of, has_same_type
+from kwire_pipeline.store.errors import UnusableTable, UnwritableTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,19 @@ def obstacles(table: DeltaTable, before: DeltaTable | None = None, *, removes: b
         return [*_properties(state, removes=removes), *_vectors(state), *columns]
 
     return [_blamed(obstacle, table, found) for obstacle in found(table)]
+
+
+def unusable_files(table: DeltaTable, error: UnusableTable) -> Obstacle:
+    """Return the error of the files of a table as an obstacle, with the commit that made it."""
+
+    def is_unusable(state: DeltaTable) -> bool:
+        try:
+            files_of(state)
+        except UnusableTable:
+            return True
+        return False
+
+    return Obstacle("log", error.reason, "", is_undone=True, since=cause(table, is_unusable))
 
 
 def check_writable(uri: str, table: DeltaTable, before: DeltaTable | None = None, *, removes: bool) -> None:

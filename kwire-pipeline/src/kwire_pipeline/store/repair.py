@@ -97,8 +97,10 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         progress.gold = {}
         steps.append(Finding("gold", "is dropped: run `kwire pipeline gold`"))
     steps += _forget_states(store, progress)
-    lost = _lost_ingests(store, steps, numbers, execute=execute)
-    recovered = store.removed_rows()
+    lost, recovered = [], []
+    if execute or not any(step.path == INGESTS for step in undone):  # its rows can be read only once that is undone
+        lost = _lost_ingests(store, steps, numbers, execute=execute)
+        recovered = store.removed_rows()
     steps += [Finding(INGESTS, f"gets the row of commit {row['number']} again") for row in recovered]
     steps.append(Finding(RECORDS, f"gets commit {max(numbers) + 1}, which continues commit {newest.number}"))
     if execute:

@@ -7,6 +7,7 @@ columns, and table properties do not. Only kwire changes rows of its tables, and
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,6 +29,14 @@ REMEMBERED_ENTRIES = 4096
 """Number of commits that are remembered: a table that seldom changes may have many of other programs."""
 
 
+_ABSOLUTE_PATH = re.compile(r"/|[a-z][a-z0-9]*:/")
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether the path of a file leads out of its table, as in shallow clones."""
+    return _ABSOLUTE_PATH.match(path) is not None
+
+
 class LogEntry(NamedTuple):
     """One commit in the log of a table.
 
@@ -35,7 +44,7 @@ class LogEntry(NamedTuple):
         version: the Delta version that it made.
         number: the number of kwire's commit; 0 for a commit of another program.
         changes_rows: True unless all of its files have `dataChange` false.
-        changes_table: True if it changes columns, properties, or features, or adds deletion vectors.
+        changes_table: True if it changes columns, properties, or features, or adds deletion vectors or absolute paths.
         operation: such as OPTIMIZE or DELETE; empty if the log does not say it.
         author: the program, and the user where the log names one.
         at: its time.
@@ -72,7 +81,7 @@ def _parse_entry(version: int, text: bytes) -> LogEntry:
         changes_table |= "metaData" in action or "protocol" in action
         if "add" in action:
             added.append(unquote(action["add"]["path"]))
-            changes_table |= bool(action["add"].get("deletionVector"))
+            changes_table |= bool(action["add"].get("deletionVector")) or is_absolute(action["add"]["path"])
     operation = info.get("operation", "")
     return LogEntry(version, number, changes_rows, changes_table, operation, _author(info), _time(info), tuple(added))
 

@@ -17,6 +17,7 @@ import pytest
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
+from kwire_pipeline.store.errors import UnusableTable
 from kwire_pipeline.store.record import INGESTS
 from tests.installing import package_folder, run
 from tests.pipeline.store.other_writers import NAMES
@@ -76,8 +77,12 @@ def test_insert_into_ingests_loses_nothing_and_is_repaired(copies: Callable[[], 
     store = PipelineStore(str(out))
 
     assert clusters(store) == everywhere(*NAMES)
-    commit(store, "after")
+    with pytest.raises(UnusableTable, match=r"since UNKNOWN of DuckDB at .*, such as /duckdb"):
+        commit(store, "refused")
     [finding] = store_check.check(store)
-    assert "/duckdb" in finding.path
-    store_repair.repair(store, execute=True)
+    assert "/duckdb" in finding.text
+    planned = store_repair.repair(store, execute=False)
+    assert planned[0].text.startswith("returns to version 4, before UNKNOWN of DuckDB")
+    assert store_repair.repair(store, execute=True) == planned
+    commit(PipelineStore(str(out)), "after")
     assert_whole(out, *NAMES, "after")

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -127,24 +128,27 @@ def fail_each_request(storage: FaultyStorage, kind: str) -> int:
     Returns the number of writes.
     """
     prepare(storage)
+    source = f"{kind}-{uuid4().hex}"  # other tests share the storage
 
     if kind != "create":
-        store = PipelineStore(f"s3://{BUCKET}/{kind}")
+        store = PipelineStore(f"s3://{BUCKET}/{source}")
         for name in BEFORE:
             ingest(store, name)
         if kind == "vacuum":
             maintenance.optimize(store)
-    writes = sum(method not in READS for method, _ in commit_with_faults(storage, kind, None, reads=False))
+    writes = sum(method not in READS for method, _ in commit_with_faults(storage, kind, source, None, reads=False))
     for first in range(len(Fault)):
-        assert len(commit_with_faults(storage, kind, first, reads=first == 0)) > writes, (kind, first)
+        assert len(commit_with_faults(storage, kind, source, first, reads=first == 0)) > writes, (kind, first)
     return writes
 
 
-def commit_with_faults(storage: FaultyStorage, kind: str, first: int | None, *, reads: bool) -> list[tuple[str, str]]:
+def commit_with_faults(
+    storage: FaultyStorage, kind: str, source: str, first: int | None, *, reads: bool
+) -> list[tuple[str, str]]:
     """Commit to a copy of a store, again without faults if that fails, check the store, and return the requests."""
     run, silver, gold = COMMITS[kind]
-    folder = f"{kind}-{first}"
-    storage.copy(kind, folder)
+    folder = f"{source}-{first}"
+    storage.copy(source, folder)
     if first is not None:
         storage.inject_everywhere(folder, first, reads=reads)
     out = f"s3://{BUCKET}/{folder}"
