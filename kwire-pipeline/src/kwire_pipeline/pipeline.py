@@ -124,11 +124,23 @@ class Pipeline:
         """The session, which this starts if necessary."""
         return self.engine.spark
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments with which another process opens this pipeline."""
+        return {
+            "reference_codec": self.reference_codec,
+            "max_clock_skew": self.max_clock_skew,
+            "keep_replaced": self.keep_replaced,
+            "missing_rows": self.missing_rows,
+            "in_process_rows": self.engine.limit,
+        }
+
     def ingest(self, frames: DataFrame | pa.Table, *, batch: tuple[str, int] | None = None) -> IngestReport:
         """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
-        Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
-        that they belong to. Every 30 batches of a stream, small files are merged; every 2,880, old ones are deleted.
+        Frames that were ingested before change nothing. Frames older than the last ones of their broker are ingested
+        with the ones after them, from the last kept state before them. Every 30 batches of a stream, small files are
+        merged; every 2,880, old ones are deleted.
 
         Args:
             frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`). A table of
@@ -375,11 +387,7 @@ class BatchIngest:
     def __init__(self, pipeline: Pipeline, checkpoint: str, on_report: Callable[[IngestReport], object] | None) -> None:
         self._pipeline: Pipeline | None = pipeline
         self._out = pipeline.out
-        self._settings: dict[str, Any] = {
-            "reference_codec": pipeline.reference_codec,
-            "keep_replaced": pipeline.keep_replaced,
-            "missing_rows": pipeline.missing_rows,
-        }
+        self._settings = pipeline.settings
         self._checkpoint = checkpoint
         self._on_report = on_report
         self._query_id = ""

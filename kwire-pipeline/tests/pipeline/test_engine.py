@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from inspect import Parameter, signature
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.session import names_master
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.source.bronze import InvalidColumn
+from kwire_pipeline.source.missing_rows import MissingRowsPolicy
 from kwire_pipeline.sql_views import create_views
 from kwire_pipeline.store.commits import PipelineStore
 from tests.pipeline.recorded import RECORDINGS, bronze
@@ -225,6 +227,20 @@ def test_master_is_named_by_environment_or_configuration(tmp_path: Path, monkeyp
 
 def test_option_has_limit_of_library_as_default() -> None:
     assert pipeline_engine.IN_PROCESS_ROWS == engine.IN_PROCESS_ROWS
+
+
+def test_another_process_opens_a_pipeline_with_all_of_its_settings(tmp_path: Path) -> None:
+    """Batches behind Spark Connect do."""
+    changed: dict[str, Any] = {
+        "reference_codec": True,
+        "max_clock_skew": timedelta(seconds=1),
+        "keep_replaced": timedelta(days=1),
+        "missing_rows": MissingRowsPolicy.FAIL,
+        "in_process_rows": 1,
+    }
+    keywords = {name for name, each in signature(Pipeline).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+    assert changed.keys() == keywords
+    assert Pipeline(no_spark, str(tmp_path), **changed).settings == changed
 
 
 def test_error_of_a_file_in_an_executor_is_one_line() -> None:
