@@ -88,7 +88,12 @@ def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
     return done.out.encode()
 
 
-def kwire_on_terminal(*arguments: str | Path, size: tuple[int, int] = (0, 0), **changes: str) -> Run:
+def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
+    """Run the command on a terminal of unknown size; `out` is everything printed to it."""
+    return kwire_on_terminal_of((0, 0), *arguments, **changes)
+
+
+def kwire_on_terminal_of(size: tuple[int, int], *arguments: str | Path, **changes: str) -> Run:
     """Run the command on a terminal with a size in lines and columns; `out` is everything printed to it."""
     controller, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, size)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from kwire.testing import FakeCluster
-from tests.cli.running import kwire, kwire_on_terminal
+from tests.cli.running import kwire, kwire_on_terminal, kwire_on_terminal_of
 from tests.cli.shell.tmux import Terminal
 from tests.for_rows import for_rows
 
@@ -61,5 +61,5 @@ def test_no_pager_starts_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     """A program that runs the command on a terminal cannot end a pager."""
     monkeypatch.delenv("PAGER", raising=False)
     with FakeCluster(1, topics=NAMES) as cluster:
-        shown = kwire_on_terminal("-b", cluster.bootstrap, "topics", "list", size=(24, 40))
+        shown = kwire_on_terminal_of((24, 40), "-b", cluster.bootstrap, "topics", "list")
     assert (shown.code, shown.out.count("topic-")) == (0, 200)
