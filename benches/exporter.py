@@ -21,6 +21,7 @@ import argparse
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -272,15 +273,20 @@ def run(quick: bool = False) -> list[Figure]:
 
 
 def measure(
-    programs: Mapping[str, Path], rounds: int, active: float, size: str, all_names: Sequence[str]
+    programs: Mapping[str, Path],
+    rounds: int,
+    active: float,
+    size: str,
+    all_names: Sequence[str],
+    options: Sequence[str] = (),
 ) -> dict[str, Costs]:
-    """Measure all exporters against one cluster, kwire with several names."""
+    """Measure all exporters against one cluster, kwire with several names and further options."""
     costs: dict[str, Costs] = {}
     # Every exporter has a series for each committed offset, and for the end of each log.
     least = SIZES[size].groups * OFFSETS + SIZES[size].topics * SIZES[size].partitions
     with ServedCluster("exporter", f"--active={active}", f"--size={size}") as cluster:
         for names in all_names:
-            with running_kwire(cluster.bootstrap, names, "--timeout", "120") as exporter:
+            with running_kwire(cluster.bootstrap, names, "--timeout", "120", *options) as exporter:
                 costs[f"kwire as {names}"] = measure_kwire(cluster, exporter, rounds, least)
                 print(f"{size}, kwire --names {names}: {costs[f'kwire as {names}']}", flush=True)
         if "kminion" in programs:
@@ -341,6 +347,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--size", choices=SIZES, help="size of the cluster [default: huge with a peer]")
     parser.add_argument("--names", nargs="+", default=["kwire"], help="names of kwire's run")
+    parser.add_argument(
+        "--options", type=shlex.split, default=[], help="further options of kwire's run, such as '--level replica'"
+    )
     parser.add_argument("--serve", action="store_true", help="run the cluster")
     given = parser.parse_args()
     if given.serve:
@@ -349,7 +358,7 @@ def main() -> None:
     programs = {"kafka_exporter": given.kafka_exporter, "kminion": given.kminion}
     existing = {name: path for name, path in programs.items() if path is not None}
     for size in [given.size] if given.size else ["huge"] if existing else ["small", "large"]:
-        costs = measure(existing, given.rounds, given.active, size, given.names)
+        costs = measure(existing, given.rounds, given.active, size, given.names, given.options)
         print(json.dumps({name: cost._asdict() for name, cost in costs.items()}))
         for figure in figures(costs, size):
             print(figure)
