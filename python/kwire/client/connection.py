@@ -39,7 +39,7 @@ from kwire.protocol.client_connection import api_versions_request
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from kwire.client.security.credentials import SaslCredentials
@@ -143,11 +143,14 @@ class Connection:
             """Open a connection to an address to which no other attempt is connected, or was."""
             own: list[ResolvedAddress] = []  # after a close, another version is tried at the same address
 
+            def remember(address: ResolvedAddress) -> None:
+                own[:] = [address]
+                connected.add(address)  # also if TLS fails: the next attempt must not meet the same certificate
+
             async def begin(first_version: int) -> Self:
                 connection = cls(endpoint, **options, first_version=first_version)
-                remaining = own or [address for address in addresses if address not in connected]
-                own[:] = await connection._connect(remaining, deadline)
-                connected.update(own)
+                others = [address for address in addresses if address not in connected]
+                await connection._connect(own or others, deadline, remember)
                 await connection._open(deadline)
                 return connection
 
@@ -173,8 +176,10 @@ class Connection:
                 raise ClosedAtVersions(error) from None
             raise
 
-    async def _connect(self, addresses: Sequence[ResolvedAddress], deadline: float) -> list[ResolvedAddress]:
-        """Connect to one of the addresses, and return it."""
+    async def _connect(
+        self, addresses: Sequence[ResolvedAddress], deadline: float, on_connected: Callable[[ResolvedAddress], None]
+    ) -> None:
+        """Connect to one of the addresses."""
         callbacks = StreamCallbacks(
             on_made=self._connection_made,
             buffer=self._receiver.get_buffer,
@@ -183,10 +188,7 @@ class Connection:
             on_resumed=self._pending.resume,
             on_lost=self._connection_lost,
         )
-        await open_stream(self.endpoint, addresses, self._config, self._left(deadline), callbacks)
-        assert self._transport is not None
-        peer = self._transport.get_extra_info("peername")
-        return [address for address in addresses if address.address == peer]
+        await open_stream(self.endpoint, addresses, self._config, self._left(deadline), callbacks, on_connected)
 
     def _left(self, deadline: float) -> float:
         """Return the seconds until a time of the loop's clock."""

@@ -81,6 +81,7 @@ async def open_stream(
     config: ConnectionConfig,
     timeout: float,
     callbacks: StreamCallbacks,
+    on_connected: Callable[[ResolvedAddress], None],
 ) -> None:
     """Connect to an endpoint, and establish TLS if it is configured.
 
@@ -88,6 +89,7 @@ async def open_stream(
         addresses: the addresses of the endpoint, the preferred one first; not used if the configuration opens sockets.
         timeout: seconds for both together.
         callbacks: the receiver of the stream.
+        on_connected: called with the address that is connected, before the handshake of TLS.
 
     Raises:
         ConnectFailed: no connection could be made.
@@ -103,7 +105,8 @@ async def open_stream(
                 # All addresses get their turn within half of the time, however many there are.
                 delay = min(NEXT_ADDRESS_AFTER_S, timeout / 2 / max(len(addresses), 1))
                 attempts = [partial(_connect, address) for address in addresses]
-                sock = await first_success(attempts, delay, discard=_close)
+                sock, address = await first_success(attempts, delay, discard=_close)
+                on_connected(address)
             else:
                 sock = await _open_socket(config.open_socket, endpoint)
             has_connected = True
@@ -116,7 +119,8 @@ async def open_stream(
     except TimeoutError as error:
         if error.errno is not None:  # the timeout of the operating system
             raise ConnectFailed(endpoint, _describe(error), error.errno) from error
-        raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
+        missing = "TLS handshake" if has_connected else "connection"
+        raise ConnectFailed(endpoint, f"no {missing} within {round(timeout, 2):g} s") from None
     except OSError as error:
         # A reset means that the handshake has begun.
         if tls is not None and (is_tls_error(error) or (has_connected and isinstance(error, ConnectionResetError))):
@@ -142,7 +146,7 @@ async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket]], end
     return sock
 
 
-async def _connect(address: ResolvedAddress) -> socket:
+async def _connect(address: ResolvedAddress) -> tuple[socket, ResolvedAddress]:
     sock = _new_socket(address)
     try:
         sock.setblocking(False)
@@ -150,7 +154,7 @@ async def _connect(address: ResolvedAddress) -> socket:
     except BaseException:
         sock.close()
         raise
-    return sock
+    return sock, address
 
 
 def _new_socket(address: ResolvedAddress) -> socket:
@@ -162,8 +166,8 @@ def _new_socket(address: ResolvedAddress) -> socket:
     return socket.socket(address.family, address.type, address.protocol)
 
 
-def _close(sock: socket) -> None:
-    sock.close()
+def _close(connected: tuple[socket, ResolvedAddress]) -> None:
+    connected[0].close()
 
 
 def _keep_alive(sock: socket) -> None:

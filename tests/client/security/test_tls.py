@@ -20,8 +20,9 @@ from kwire.testing import FakeCluster
 from kwire.testing.kafka.certificates import CertificateAuthority, IssuedCertificate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
 ALL_TOPICS = MetadataRequest(topics=None)
 
@@ -54,7 +55,7 @@ def server_context(certificate: IssuedCertificate, folder: Path, *, clients: str
 
 
 @asynccontextmanager
-async def relay(target: str, context: ssl.SSLContext) -> AsyncIterator[str]:
+async def relay(target: str, context: ssl.SSLContext, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """Accept TLS and forward what it carries. Yields the address."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,13 +69,13 @@ async def relay(target: str, context: ssl.SSLContext) -> AsyncIterator[str]:
             writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, _, port = target.partition(":")
-        upstream_reader, upstream_writer = await asyncio.open_connection(host, int(port))
+        broker_host, _, port = target.partition(":")
+        upstream_reader, upstream_writer = await asyncio.open_connection(broker_host, int(port))
         await asyncio.gather(copy(reader, upstream_writer), copy(upstream_reader, writer))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(serve, host, 0, ssl=context)
     async with server:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"{host}:{server.sockets[0].getsockname()[1]}"
 
 
 async def test_requests_and_large_responses_pass(
@@ -195,6 +196,83 @@ async def test_bad_certificate_is_named(
     assert isinstance(fault, TlsHandshakeFailed)
     assert fault.cause.startswith(cause)
     assert not fault.retriable
+
+
+ADDRESSES = ("127.0.0.2", "127.0.0.3")
+
+
+@asynccontextmanager
+async def name_of_two_services(
+    cluster: FakeCluster, contexts: Sequence[ssl.SSLContext], stranger: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[str]:
+    """Serve another service, or none, at the first address of a name, and TLS at the second. Yields `name:port`.
+
+    Args:
+        contexts: the TLS of the service at the first address, if it speaks TLS, and of the broker.
+        stranger: the behavior of the service at the first address: tls, http, silent, or closes.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if stranger != "closes":
+            with suppress(OSError):
+                await reader.read(1)
+        if stranger == "silent":
+            await finished.wait()
+        if stranger == "http":
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def getaddrinfo(*_: object, **__: object) -> list[Any]:
+        kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        return [(*kind, "", (address, port)) for address in ADDRESSES]
+
+    finished = asyncio.Event()
+    async with relay(cluster.endpoint(1), contexts[-1], ADDRESSES[1]) as address:
+        port = int(address.partition(":")[2])
+        context = contexts[0] if stranger == "tls" else None
+        async with await asyncio.start_server(serve, ADDRESSES[0], port, ssl=context):
+            monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+            yield f"broker:{port}"
+            finished.set()
+
+
+@pytest.mark.parametrize("stranger", ["tls", "http", "silent", "closes"])
+async def test_next_address_is_tried_if_tls_fails_at_the_first(
+    cluster: FakeCluster,
+    authority: CertificateAuthority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stranger: str,
+) -> None:
+    contexts = [server_context(authority.issue(host, hosts=[host]), tmp_path) for host in ("proxy", "broker")]
+    config = ConnectionConfig(tls=TlsConfig(ca=authority.certificate))
+
+    async with (
+        name_of_two_services(cluster, contexts, stranger, monkeypatch) as address,
+        await Connection.open(address, config=config, timeout=2 if stranger == "silent" else 30) as connection,
+    ):
+        assert len((await connection.send(ALL_TOPICS)).topics) == 300
+
+
+async def test_wrong_certificate_at_every_address_is_named(
+    cluster: FakeCluster, authority: CertificateAuthority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts = [server_context(authority.issue("proxy", hosts=["proxy"]), tmp_path)]
+
+    async with name_of_two_services(cluster, contexts, "tls", monkeypatch) as address:
+        fault = await fault_of(address, ConnectionConfig(tls=TlsConfig(ca=authority.certificate)))
+
+    assert isinstance(fault, TlsHandshakeFailed)
+    assert "the broker's certificate is not valid for broker" in str(fault)
+
+
+async def test_silence_during_the_handshake_is_named(authority: CertificateAuthority) -> None:
+    config = ConnectionConfig(tls=TlsConfig(ca=authority.certificate))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConnectionFault, match="no TLS handshake within"):
+            await Connection.open(address, config=config, timeout=0.1)
 
 
 async def test_no_common_version_is_named(authority: CertificateAuthority, tmp_path: Path) -> None:
