@@ -8,15 +8,13 @@ depend on the version of Python, and hardly on other work.
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
 
 from benches.command_start import COMMAND, FAKE_CLUSTER
+from benches.instructions import instructions
 from benches.program import fake_cluster
 
 END = "import os; os._exit(0)"
-COLLECTED = re.compile(r"Collected : (\d+)")
 STEPS = (
     ("Python itself", "pass"),
     ("kwire and its engine", "import kwire"),
@@ -27,25 +25,17 @@ STEPS = (
 )
 
 
-def instructions(program: str) -> int:
-    """Return the instructions of an interpreter that runs a program."""
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", program]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
-    counted = COLLECTED.search(done.stderr)
-    assert counted is not None, done.stderr
-    return int(counted[1])
-
-
 def main() -> None:
     before, program = 0, ""
     for step, added in STEPS:
         program += f"{added}\n"
-        count = instructions(program + END)
+        count = instructions((sys.executable, "-c", program + END), "")
         print(f"{step:24} {(count - before) / 1e6:6.1f} million")
         before = count
     for topics in (10, 5_000):
         with fake_cluster(FAKE_CLUSTER, topics) as bootstrap:
-            whole = instructions(COMMAND.format(bootstrap=bootstrap, words=["topics", "list"]))
+            command = COMMAND.format(bootstrap=bootstrap, words=["topics", "list"])
+            whole = instructions((sys.executable, "-c", command), "")
         print(f"{f'requests, {topics:,} topics':24} {(whole - before) / 1e6:6.1f} million, all {whole / 1e6:.0f}")
 
 
