@@ -32,6 +32,23 @@ def test_backslash_in_a_folder_of_tables_is_refused() -> None:
     assert Location.parse("/data/back\\slash", any_name=True).native == "/data/back\\slash"
 
 
+@pytest.mark.parametrize("code", [*range(1, 0x20), 0x7F])
+def test_control_character_in_a_folder_of_tables_is_refused(code: int) -> None:
+    name = f"/data/a{chr(code)}b"
+    for given in (name, f"file://{name}"):
+        with pytest.raises(UnsupportedLocation, match=r"delta-rs cannot open a folder with .* rename the folder"):
+            Location.parse(given)
+    assert Location.parse(name, any_name=True).native == name
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\udc80b"])
+def test_name_that_is_not_utf_8_is_refused(name: str) -> None:
+    for any_name in (False, True):
+        for given in (f"/data/{name}", f"s3://bucket/{name}", f"dbfs:/{name}"):
+            with pytest.raises(UnsupportedLocation, match="which Arrow cannot open"):
+                Location.parse(given, any_name=any_name)
+
+
 @pytest.mark.parametrize("scheme", ["s3", "S3A", "abfss", "gs"])
 @pytest.mark.parametrize("rest", ["", "/", "//", "///", "bucket", "/bucket", "/bucket/folder", "///folder"])
 def test_uri_without_a_bucket_is_refused(scheme: str, rest: str) -> None:

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,14 @@ from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
 from kwire._util.mount import MountOperation, UnsupportedMount, require_operations
 from kwire.capture import Capture, CaptureWriteError, read
 from kwire.capture.errors import CaptureSyncError
+from kwire.capture.folder import Segment, sync_directory
+from kwire.capture.rows import to_batch
+from kwire.capture.segment_roll import roll_segment
+from kwire.capture.tail import TailWriter
 from tests.capture.sample_rows import metadata, response_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -209,3 +216,26 @@ def test_file_system_without_fsync_is_used_and_an_error_of_the_disk_is_raised(
         monkeypatch.setattr(os, "fsync", failing(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
             sync_file(file.fileno())
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync", "ftruncate"])
+def test_error_of_a_descriptor_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    tail = TailWriter(tmp_path / "tail", 0)
+    tail.create()
+    tail.append(to_batch([response_row(1, metadata())]))
+    monkeypatch.setattr(os, operation, failing(errno.EIO))
+
+    attempts: dict[str, list[tuple[Callable[[], object], Path]]] = {
+        "write": [(lambda: tail.append(to_batch([]), sync=True), tail.path)],
+        "fsync": [
+            (lambda: tail.append(to_batch([]), sync=True), tail.path),
+            (tail.sync, tail.path),
+            (lambda: sync_directory(tmp_path), tmp_path),
+            (lambda: replace_file(tmp_path / "new", b"", is_synced=True), tmp_path / "new"),
+            (lambda: roll_segment(tmp_path, Segment(tail.path, 0)), tmp_path),
+        ],
+        "ftruncate": [(lambda: tail.truncate(0), tail.path)],
+    }
+    for attempt, path in attempts[operation]:
+        with pytest.raises(OSError, match=f"Input/output error: '{path}"):
+            attempt()

@@ -12,15 +12,14 @@ import os
 import struct
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from kwire._util.child_process import is_running
-from kwire._util.file_sync import sync_file
+from kwire._util.file_sync import named_errors, sync_file
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
@@ -119,20 +118,11 @@ class FolderLock:
             return
 
     def _read(self) -> tuple[int | None, int]:
-        with self._named_errors():
+        with named_errors(self._path):
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             words = os.read(self._descriptor, LINE_BYTES).split()
         numbers = [int(word) for word in words if word.isdigit()]
         return (numbers[0] if numbers else None), (numbers[1] if len(numbers) > 1 else 0)
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        """Name the file in errors of its descriptor, such as a full disk."""
-        try:
-            yield
-        except OSError as error:
-            error.filename = os.fspath(self._path)
-            raise
 
     def save_number(self, number: int) -> None:
         """Save a number for the next owner.
@@ -141,7 +131,7 @@ class FolderLock:
             OSError: the file cannot be written.
         """
         line = f"{self._process_id:<10} {number:012}\n"  # a fixed length, so the file is never empty
-        with self._named_errors():
+        with named_errors(self._path):
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             if os.write(self._descriptor, line.encode("ascii")) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

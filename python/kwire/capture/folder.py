@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire._util.file_sync import sync_file
+from kwire._util.file_sync import named_errors, sync_file
 from kwire._util.mount import MountOperation, require_operations
 from kwire.capture.errors import NotACapture, UnreadableCapture
 from kwire.storage.location import Location
@@ -228,6 +228,7 @@ def sync_directory(folder: Path) -> None:
     except (IsADirectoryError, PermissionError):  # a mount on which directories are listed, but not opened
         return
     try:
-        sync_file(descriptor)
+        with named_errors(folder):
+            sync_file(descriptor)
     finally:
         os.close(descriptor)

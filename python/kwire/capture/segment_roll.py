@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kwire._util.atomic_file import open_new
-from kwire._util.file_sync import sync_file
+from kwire._util.file_sync import named_errors, sync_file
 from kwire.capture.folder import PARTIAL_SUFFIX, SEGMENT_NAME, closed_path, sync_directory
 from kwire.capture.rows import SCHEMA, RowKind
 from kwire.capture.tail import RecoveredTail, TailReader
@@ -71,7 +71,7 @@ def _row_groups(batches: TailReader) -> Iterator[pa.Table]:
 def _write_parquet(partial: Path, batches: TailReader, folder: Path, tail: Segment) -> tuple[int, Path | None]:
     """Write the file and return the number of polls, and the path to rename it to; None without polls."""
     rows, times, segment = 0, None, None
-    with open_new(partial) as file:
+    with open_new(partial) as file, named_errors(partial):
         with pq.ParquetWriter(
             file,
             SCHEMA,

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from kwire._util.file_sync import sync_file
+from kwire._util.file_sync import named_errors, sync_file
 from kwire.capture.rows import SCHEMA
 
 if TYPE_CHECKING:
@@ -98,10 +98,11 @@ class TailWriter:
 
     def _write(self, message: bytes | pa.Buffer, *, sync: bool = False) -> None:
         rest = memoryview(message)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
-        if sync:
-            sync_file(self._descriptor)
+        with named_errors(self.path):
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            if sync:
+                sync_file(self._descriptor)
         self.size += len(message)
         self.unsynced = not sync
 
@@ -116,7 +117,8 @@ class TailWriter:
         Raises:
             OSError: the file cannot be truncated.
         """
-        os.ftruncate(self._descriptor, size)
+        with named_errors(self.path):
+            os.ftruncate(self._descriptor, size)
         self.size = size
 
     def sync(self) -> None:
@@ -126,7 +128,8 @@ class TailWriter:
             OSError: the file cannot be synced.
         """
         self.unsynced = False
-        sync_file(self._descriptor)
+        with named_errors(self.path):
+            sync_file(self._descriptor)
 
     def close(self) -> None:
         """Close the file. Closing twice is allowed.
@@ -136,7 +139,8 @@ class TailWriter:
         """
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            with suppress(InterruptedError):  # the system has closed it: closing again could close another file
+            # After an interrupt, the system has closed it: closing again could close another file.
+            with suppress(InterruptedError), named_errors(self.path):
                 os.close(descriptor)
 
     def discard(self) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
+_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
+"""NUL, and the bytes of a name that are not UTF-8, as Python represents them."""
+_CONTROL = re.compile(r"[\x01-\x1f\x7f]")
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _AS_GIVEN = frozenset({"hdfs", "abfs", "abfss", "gs"})
 
@@ -72,10 +75,15 @@ class Location:
             any_name: accept names that delta-rs cannot open, for folders without tables.
 
         Raises:
-            UnsupportedLocation: the scheme is not supported, or another folder would be opened: the name contains an
-                escape such as %20, or for a URI or delta-rs another character that has a meaning there.
+            UnsupportedLocation: the scheme is not supported, the name contains a character that Arrow or delta-rs does
+                not take, or another folder would be opened: the name contains an escape such as %20, or for a URI or
+                delta-rs another character that has a meaning there.
         """
         given = str(location)
+        if found := _UNREADABLE.search(given):
+            raise UnsupportedLocation(
+                given, f"the name contains {found[0]!r}, which Arrow cannot open: rename the folder in UTF-8"
+            )
         match = _SCHEME.fullmatch(given)
         scheme = match[1].lower() if match else "file"
         rest = given if match is None else match[2]
@@ -87,6 +95,10 @@ class Location:
                 raise UnsupportedLocation(given, "delta-rs cannot open a folder with a percent escape in its name")
             if not any_name and "\\" in path:
                 raise UnsupportedLocation(given, "delta-rs takes the backslash in the name of a folder for a slash")
+            if not any_name and (found := _CONTROL.search(path)):
+                raise UnsupportedLocation(
+                    given, f"delta-rs cannot open a folder with {found[0]!r} in its name: rename the folder"
+                )
             return cls(given, path, path)
         if scheme in _S3 | _AS_GIVEN:
             _check_uri(given, rest)

@@ -26,6 +26,7 @@ def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> No
 
     Raises:
         click.UsageError: DuckDB refuses the query.
+        duckdb.Error: a file of the tables cannot be read.
     """
     import duckdb
 
@@ -38,6 +39,8 @@ def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> No
                 raise click.UsageError("expected a query that returns rows, such as SELECT")
             rows = relation.to_arrow_table()
         except duckdb.Error as error:
+            if "reading the stream registered as" in str(error):  # a file, not the query
+                raise
             raise click.UsageError(str(error)) from None
     if output == "table":
         _print_table(rows, paint)

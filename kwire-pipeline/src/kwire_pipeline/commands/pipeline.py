@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from datetime import timedelta
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, command_config_option, gathered, output_option, require
 from kwire.terminal.parameter_types import Duration, FiniteRange
 from kwire.terminal.polled_input_options import polled_input_options
+from kwire_pipeline.cli.library_errors import library_errors
 from kwire_pipeline.cli.pipeline_engine import EngineOptions, engine_options, spark_session
 from kwire_pipeline.cli.pipeline_inputs import IngestInputs, ingest_recording, read_desired
 from kwire_pipeline.cli.pipeline_streams import (
@@ -28,7 +30,7 @@ from kwire_pipeline.cli.pipeline_streams import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from kwire.client import PolledRequest
@@ -64,7 +66,17 @@ class _Age(click.ParamType[timedelta]):
 _AGE = _Age()
 
 
-_out_option = click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")
+def _out_option(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--out` to a command, whose errors of libraries name that folder."""
+
+    @wraps(command)
+    def run(out: str, **options: Any) -> int:
+        with library_errors(out, f"check the storage, and run `kwire pipeline check --out {out}`"):
+            return command(out=out, **options)
+
+    return click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")(run)
+
+
 _skew_option = click.option(
     "--max-clock-skew",
     type=Duration(),

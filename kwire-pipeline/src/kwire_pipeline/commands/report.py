@@ -12,6 +12,7 @@ import click
 
 from kwire.terminal.colors import paint_for
 from kwire.terminal.options import color_option, existing_place, require, time_window_options
+from kwire_pipeline.cli.library_errors import library_errors
 
 if TYPE_CHECKING:
     from kwire.terminal.colors import Choice
@@ -63,18 +64,20 @@ def report(
     from kwire_pipeline.report import write_report
     from kwire_pipeline.report.summary import SummaryLevel
 
-    if gold is not None:
-        now = datetime.now(UTC) if until is None else None
-        summaries = write_report(out, gold=gold, since=since, until=until, now=now)
-    else:
-        require("pyspark", "spark")
-        from kwire_pipeline.report.local_pipeline import build_gold
+    place = capture if gold is None else gold
+    assert place is not None
+    with library_errors(place, "check the storage and its files"):
+        if gold is not None:
+            now = datetime.now(UTC) if until is None else None
+            summaries = write_report(out, gold=gold, since=since, until=until, now=now)
+        else:
+            require("pyspark", "spark")
+            from kwire_pipeline.report.local_pipeline import build_gold
 
-        assert capture is not None
-        with tempfile.TemporaryDirectory(prefix="kwire-report-") as folder:
-            print(f"building gold from {capture} ...", file=sys.stderr)
-            build_gold(capture, Path(folder))
-            summaries = write_report(out, gold=folder, since=since, until=until)
+            with tempfile.TemporaryDirectory(prefix="kwire-report-") as folder:
+                print(f"building gold from {place} ...", file=sys.stderr)
+                build_gold(place, Path(folder))
+                summaries = write_report(out, gold=folder, since=since, until=until)
     paint = paint_for(sys.stdout, color)
     for cluster_id, summary in summaries:
         headline = summary.headline if summary.level is SummaryLevel.OK else paint("error", summary.headline)

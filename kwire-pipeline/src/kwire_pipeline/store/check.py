@@ -145,7 +145,7 @@ def newest_record(store: PipelineStore) -> CommitRecord:
     if later.number > last:
         return later
     for row in rows:
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, DamagedStore):
             return store.record(row["record"])
     return CommitRecord()
 

@@ -156,12 +156,17 @@ class PipelineStore:
 
         Raises:
             IncompatibleTable: a newer version of kwire wrote it.
+            DamagedStore: it is damaged.
         """
         with self.files.open_input_stream(path) as stream:
-            values = json.loads(stream.read())
-        if values["layout"] > LAYOUT:
-            raise IncompatibleTable(self.out, f"its layout is version {values['layout']}, expected at most {LAYOUT}")
-        return CommitRecord.of(values)
+            content = stream.read()
+        try:
+            values = json.loads(content)
+            if values["layout"] <= LAYOUT:
+                return CommitRecord.of(values)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise DamagedStore(self.out, f"{path} is damaged") from None
+        raise IncompatibleTable(self.out, f"its layout is version {values['layout']}, expected at most {LAYOUT}")
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that commits after `since` up to `until` added; None without any."""
@@ -303,7 +308,7 @@ class PipelineStore:
     def applied_records(self) -> Iterator[CommitRecord]:
         """Return the records that all of their tables have, newest first: they were decided."""
         for path, _ in sorted(self.records(), reverse=True):
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(OSError, DamagedStore):
                 record = self.record(path)
                 tables = [self._open(name) for name in record.change.tables]
                 if tables and all(table is not None and number_of(table) >= record.number for table in tables):
@@ -455,7 +460,7 @@ class PipelineStore:
         for path, changed in self.records():
             if commit_number(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
                 continue
-            with suppress(FileNotFoundError):  # another writer may delete it too
+            with suppress(FileNotFoundError, DamagedStore):  # another writer may delete it too
                 for state in set(self.record(path).released) - used:
                     self.delete(state)
             self.delete(path)
@@ -468,14 +473,6 @@ class PipelineStore:
 
         below = (FileSelector(folder, allow_not_found=True, recursive=True) for folder in folders)
         return [(file.path, file.mtime) for each in below for file in self.files.get_file_info(each) if file.is_file]
-
-    def used_files(self) -> set[str]:
-        """Return the records that are kept, and the states that they refer to."""
-        used = set()
-        for path, _ in self.records():
-            record = self.record(path)
-            used |= {path, *record.progress.states(), *record.released}
-        return used
 
     def records(self) -> list[tuple[str, datetime]]:
         """Return the paths and times of all complete records: while HDFS writes one, a dot precedes its name."""

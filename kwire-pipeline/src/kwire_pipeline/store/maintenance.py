@@ -6,11 +6,13 @@ All of it runs in the driver, without Spark, while others read and write.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.silver.inputs import INPUTS
 from kwire_pipeline.store import delta_table
+from kwire_pipeline.store.errors import DamagedStore
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import INGESTS, LATE, RECORDS, STATE, CommitRecord, DataFile, StoreChange
 from kwire_pipeline.store.snapshot import Snapshot
@@ -100,12 +102,22 @@ def vacuum(store: PipelineStore, keep: timedelta) -> int:
         # What another program has removed returns with the next commit, which needs the files.
         if table == INGESTS or snapshot.pinned(table).ignored is None:
             deleted += delta_table.vacuum(store.location.child(table).native, keep, unnamed)
-    used = store.used_files()
+    used = _used_files(store)
     for path, changed in store.list_files(RECORDS, STATE, LATE):
         if path not in used and changed < datetime.now(UTC) - unnamed:
             store.delete(path)
             deleted += 1
     return deleted
+
+
+def _used_files(store: PipelineStore) -> set[str]:
+    """Return the records that can be read, and the states that they refer to. Nothing needs a damaged old record."""
+    used = set()
+    for path, _ in store.records():
+        with suppress(DamagedStore):
+            record = store.record(path)
+            used |= {path, *record.progress.states(), *record.released}
+    return used
 
 
 def expire(store: PipelineStore, keep: timedelta) -> int:
