@@ -55,7 +55,7 @@ async def start_mechanism(
     except SaslError as error:
         raise AuthenticationFailed(endpoint, name, None, error.reason) from None
     except TimeoutError:
-        raise AuthenticationFailed(endpoint, name, None, f"no credential within {seconds:g} s") from None
+        raise AuthenticationFailed(endpoint, name, None, f"no credential within {round(seconds, 2):g} s") from None
 
 
 async def exchange_tokens(

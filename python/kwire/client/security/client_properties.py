@@ -36,7 +36,7 @@ from kwire.client.security.known_keys import (
 )
 from kwire.client.security.sasl_properties import read_credentials
 from kwire.client.security.tls_properties import read_tls
-from kwire.client.security.values import Values
+from kwire.client.security.values import Values, check_characters
 from kwire.protocol.endpoint import SECURITY_PROTOCOLS
 
 if TYPE_CHECKING:
@@ -196,10 +196,12 @@ def _resolve(properties: Mapping[str, Secret], source: str | None) -> dict[str, 
     resolved: dict[str, Secret] = {}
     providers = _providers(properties, source)
     for key, value in properties.items():
+        check_characters(key, value, source)
         try:
             resolved[key] = Secret(resolve_references(value.reveal(), providers))
         except InvalidReference as error:
             raise SecurityConfigError(key, str(error), source) from None
+        check_characters(key, resolved[key], source)
     return resolved
 
 

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
-from kwire._util.secret import Secret
+from kwire._util.secret import HIDDEN, Secret
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.security.errors import SecurityConfigError
 from kwire.protocol.sasl.mechanism import SaslError
@@ -93,6 +93,7 @@ class ClientCredentials:
         try:
             parts = urlsplit(self.url)
             valid = bool(parts.hostname) and parts.port != 0 and parts.username is None
+            valid = valid and self.url.isascii() and self.url.isprintable() and " " not in self.url
         except ValueError:
             raise SecurityConfigError(key, "expected a URL such as https://login.example.com/oauth2/token") from None
         if parts.scheme not in ("https", "http") or not valid:
@@ -123,6 +124,8 @@ class ClientCredentials:
             connection.request("POST", self._target(), self._body(), self._headers())
             with connection.getresponse() as response:
                 status, content = response.status, response.read(MAX_RESPONSE)
+        except UnicodeError as error:  # of the codec for names, such as a label that is too long
+            raise SaslError(f"cannot get a token from {self.url}: {error}") from None
         except OSError as error:
             raise SaslError(f"cannot get a token from {self.url}: {_describe(error, host)}") from None
         except HTTPException as error:
@@ -178,7 +181,8 @@ class ClientCredentials:
         reasons = [str(fields[name])[:200] for name in ("error", "error_description") if fields.get(name)]
         if status == 200:
             reasons = ["the response has no access_token"]
-        raise SaslError(f"{self.url} gave no token (HTTP status {status}): {': '.join(reasons) or 'no reason given'}")
+        reason = ": ".join(reasons).replace(self.client_secret.reveal(), HIDDEN)  # servers may repeat what they refuse
+        raise SaslError(f"{self.url} gave no token (HTTP status {status}): {reason or 'no reason given'}")
 
 
 def _describe(error: OSError, host: str) -> str:

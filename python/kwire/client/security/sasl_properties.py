@@ -20,7 +20,7 @@ from kwire.client.security.jaas import InvalidJaasConfig, JaasEntry, jaas_file, 
 from kwire.client.security.known_keys import KNOWN_OPTIONS, OPTION_PREFIXES
 from kwire.client.security.oauth_tokens import ClientCredentials, TokenFile, UnsecuredToken
 from kwire.client.security.tls_properties import read_tls
-from kwire.client.security.values import Values
+from kwire.client.security.values import Values, check_characters
 
 if TYPE_CHECKING:
     from kwire.client.security.credentials import SaslCredentials
@@ -147,6 +147,7 @@ def _user(values: Values, entry: JaasEntry | None) -> tuple[str, Secret]:
     password = entry.options.get("password") or (values.password and values.password())
     if not password:
         raise values.error(JAAS, "has no password")
+    check_characters(JAAS, password, values.source)
     return username.reveal(), password
 
 
@@ -176,7 +177,9 @@ def _token_source(values: Values, entry: JaasEntry | None) -> TokenSource:
             return UnsecuredToken(claims=claims)
         raise values.error(ENDPOINT, "is missing: it is the URL that issues tokens")
     if url.startswith("file:"):
-        return TokenFile(unquote(urlsplit(url).path))
+        path = unquote(urlsplit(url).path)
+        check_characters(ENDPOINT, Secret(path), values.source)
+        return TokenFile(path)
     client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or _option(entry, "clientId")
     secret = values.secret("sasl.oauthbearer.client.credentials.client.secret")
     if secret is None and entry is not None:
@@ -186,6 +189,7 @@ def _token_source(values: Values, entry: JaasEntry | None) -> TokenSource:
     if not client_id or not secret:
         name = "clientSecret" if client_id else "clientId"
         raise values.error(JAAS, f"has no {name}")
+    check_characters(JAAS, secret, values.source)
     # As in Kafka, TLS options of the login module apply to the server of tokens, and options of the file to brokers.
     options = {} if entry is None else {name: value for name, value in entry.options.items() if name.startswith("ssl.")}
     try:

@@ -143,7 +143,7 @@ class TlsConfig:
         else:
             try:
                 context.load_verify_locations(cadata=self.ca)
-            except (ssl.SSLError, ValueError):
+            except (ssl.SSLError, ValueError, TypeError):  # a TypeError if it is not ASCII
                 raise SecurityConfigError("ssl.truststore.certificates", "expected certificates in PEM") from None
         if self.certificate is not None:
             load_certificate(context, self.certificate)

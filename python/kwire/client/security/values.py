@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from kwire._util.light_typing import TYPE_CHECKING
@@ -15,7 +16,24 @@ if TYPE_CHECKING:
 
     PasswordSource: TypeAlias = Callable[[], Secret]
 
-__all__ = ["Values"]
+__all__ = ["Values", "check_characters"]
+
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def check_characters(key: str, value: Secret, source: str | None) -> None:
+    """Check that a value can be encoded in UTF-8, sent, and be a path.
+
+    Half of a surrogate pair comes from an escape of properties such as U+D800, or from a variable of the environment
+    that is not UTF-8. Python's error of its encoding would hold the whole text, which may be a secret.
+
+    Raises:
+        SecurityConfigError: the value has another character.
+    """
+    match = _UNUSABLE.search(value.reveal())
+    if match is not None:
+        problem = f"has the character U+{ord(match[0]):04X}, which is not valid in UTF-8 or in a path: remove it"
+        raise SecurityConfigError(key, problem, source)
 
 
 class Values:
@@ -78,8 +96,9 @@ class Values:
         text = self.text(key)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            raise self.error(key, f"expected a number of milliseconds, found {text!r}")
+        # Kafka's type is long, of at most 19 digits.
+        if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) > 0):
+            raise self.error(key, f"expected a number of milliseconds, found {text[:40]!r}")
         return int(text) / 1000
 
     def file(self, key: str) -> bytes:
