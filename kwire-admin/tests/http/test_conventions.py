@@ -13,6 +13,7 @@ from starlette.responses import Response
 from kwire_admin.http.arguments import PAGING, is_get, offered
 from kwire_admin.http.idempotency import MAX_BYTES, MAX_KEYS, MAX_RESPONSE, RETENTION_S, IdempotentResponses
 from kwire_admin.http.openapi import served_verbs
+from kwire_admin.http.workers import PrincipalBusy
 from tests.http.server_process import ServerProcess
 from tests.report.cases import incident, polls, write
 
@@ -118,12 +119,22 @@ async def test_keys_expire_and_are_kept_for_each_principal_apart() -> None:
     assert (await responses.respond("User:e", "large", b"", run)).status_code == 409
     assert len(runs) == before + 21, "none runs again, whether its response was kept or not"
 
-    async def fails() -> tuple[Response, bool]:
-        raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        await responses.respond("User:d", "k", b"", fails)
-    assert (await responses.respond("User:d", "k", b"", run)).status_code == 200
+@pytest.mark.parametrize(
+    ("error", "status"), [(ZeroDivisionError, 409), (asyncio.CancelledError, 409), (PrincipalBusy, 200)]
+)
+async def test_change_that_ended_unexpectedly_does_not_run_again(error: type[BaseException], status: int) -> None:
+    responses = IdempotentResponses()
+
+    async def fail() -> tuple[Response, bool]:
+        raise error
+
+    async def run() -> tuple[Response, bool]:
+        return Response(b"{}"), True
+
+    with pytest.raises(error):
+        await responses.respond("User:a", "k", b"", fail)
+    assert (await responses.respond("User:a", "k", b"", run)).status_code == status
 
 
 def test_metrics_count_requests_by_known_paths(server: ServerProcess) -> None:

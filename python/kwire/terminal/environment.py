@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from kwire.storage.staging import state_folder
+from kwire.storage.staging import base_folder, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,11 +47,9 @@ def config_file() -> str:
     """Return the path of the configuration file, which need not exist."""
     if path := os.environ.get("KWIRE_CONFIG"):
         return path
-    root = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(root, "kwire", "config.toml")
+    return os.path.join(base_folder("XDG_CONFIG_HOME", ".config"), "kwire", "config.toml")
 
 
 def cache_folder() -> str:
     """Return the folder of the names for completion, which need not exist."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(root, "kwire", "completion")
+    return os.path.join(base_folder("XDG_CACHE_HOME", ".cache"), "kwire", "completion")

@@ -3,8 +3,9 @@
 The semantics are those of the IETF draft "The Idempotency-Key HTTP Header Field": the same request with the same key
 has the response of the first one, without running again; another request with the key is 422; a request whose first
 one still runs is 409. Keys are kept in memory. Each principal has a budget of keys and of bytes of its own, so requests
-of one principal never make the server forget those of another. A response that is too large to be kept leaves its key:
-the request does not run again, and its repetition is 409.
+of one principal never make the server forget those of another. A request without a response that is kept leaves its
+key: it does not run again, and its repetition is 409. So does one that was canceled or failed unexpectedly, since its
+change may have been made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from kwire_admin.http.responses import refuse
+from kwire_admin.http.workers import PrincipalBusy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,7 +47,7 @@ class _Entry:
         digest: the SHA-256 of the path and body.
         at: the time of the monotonic clock.
         is_running: True while the request runs.
-        response: the response; None while the request runs, and if it is not kept.
+        response: the response; None while the request runs, and if it is lost or not kept.
     """
 
     digest: bytes
@@ -80,6 +82,9 @@ class IdempotentResponses:
             request: path and body.
             run: runs the request, and returns its response, and whether something may have been changed. If not, the
                 key is not kept.
+
+        Raises:
+            PrincipalBusy: the request has not run, and its key is not kept.
         """
         if not KEY.fullmatch(key):
             return refuse(400, "InvalidArgument", "Idempotency-Key: expected 1 to 255 visible ASCII characters")
@@ -93,17 +98,20 @@ class IdempotentResponses:
             if entry.is_running:
                 return refuse(409, "RequestRuns", "the first request with this Idempotency-Key still runs")
             if entry.response is None:
-                reason = "the request with this Idempotency-Key has run, and its response was too large to be kept"
+                reason = "the request with this Idempotency-Key has run; its response was too large to keep, or lost"
                 return refuse(409, "ResponseNotKept", reason)
             return _replay(entry.response)
         entry = entries[key] = _Entry(digest, self._clock())
-        is_kept = False
+        is_kept = True
         try:
             response, is_kept = await run()
-            entry.is_running = False
             if len(response.body) <= MAX_RESPONSE:
                 entry.response = response
+        except PrincipalBusy:
+            is_kept = False
+            raise
         finally:
+            entry.is_running = False
             if not is_kept:
                 entries.pop(key, None)
         _shrink(entries)

@@ -7,7 +7,6 @@ name once it is complete.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from kwire.storage.staging import base_folder
 from kwire.testing.kafka.errors import JarDownloadFailed, MissingTools
 
 MIN_JAVA = 17
@@ -48,7 +48,7 @@ def jars_of(pom: Path) -> Path:
 
 def cache_folder() -> Path:
     """Return the user's folder for downloads of kwire."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kwire"
+    return Path(base_folder("XDG_CACHE_HOME", ".cache")) / "kwire"
 
 
 def _missing_java() -> str | None:
