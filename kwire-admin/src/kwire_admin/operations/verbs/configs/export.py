@@ -7,6 +7,7 @@ from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.document import write
 from kwire_admin.operations.cluster_document.state import Section, read_state
+from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
@@ -46,7 +47,9 @@ async def export(
 
     Secrets are not exported, only their names.
     """
-    state, unsupported, is_partial = await read_state(run.admin, frozenset(only or Section))
+    state, unsupported, is_partial = await unless_no_quorum(
+        run.admin, lambda: read_state(run.admin, frozenset(only or Section))
+    )
     if is_partial:
         verb = "is" if len(state.topics) == 1 else "are"
         run.warn(

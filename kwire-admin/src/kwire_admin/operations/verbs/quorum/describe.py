@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kwire._util.light_dataclasses import dataclass, field
+from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
@@ -39,7 +40,9 @@ class Replica:
 @operation(dialects=("kafka",), examples=("quorum describe",))
 async def describe(run: Run) -> Rows[Replica]:
     """Describe the replicas of the KRaft metadata log."""
-    quorum = await run.admin.describe_quorum()
+    quorum = await unless_no_quorum(run.admin, run.admin.describe_quorum, is_short=True)
+    if quorum.leader < 0:
+        run.warn("the controller quorum has no leader, so this is what one broker knows of it.")
     end = max((voter.log_end_offset for voter in quorum.voters if voter.id == quorum.leader), default=0)
     replicas = [
         *((("leader" if voter.id == quorum.leader else "voter"), voter) for voter in quorum.voters),

@@ -9,6 +9,7 @@ from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire._util.readable import bar, counted
 from kwire.client.admin import AdminError
+from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
@@ -67,7 +68,7 @@ async def status(
     journal: JournalFolder = None,
 ) -> Rows[MovingPartition]:
     """List the reassignments in progress, also of other tools, and explain the newest run of kwire."""
-    topics = await run.admin.list_reassignments()
+    topics = await unless_no_quorum(run.admin, run.admin.list_reassignments, is_short=True)
     adding = {
         PartitionKey(topic.topic, index): move.adding
         for topic in topics
