@@ -304,6 +304,28 @@ def test_receiver_with_two_limits_has_all_alerts(
         assert history.received() == history.expected()
 
 
+@pytest.mark.parametrize("delay_per_alert", [0.5, 3.0])
+def test_slow_receiver_keeps_each_alert_of_a_large_burst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delay_per_alert: float
+) -> None:
+    """All alerts together take many times as long as an alert lasts there without a repetition."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    history = History(tmp_path, random_times("large burst"))
+    receiver, alerts = history.receiver, 1_000
+    vars(receiver).update(NO_LIMITS | {"delay": 0.0, "delay_per_alert": delay_per_alert})
+    history.delivery.sink = Sink(receiver, history.time)
+    for number in range(alerts):
+        row = incident(history.time.seconds) | {"incident_id": f"i{number:06}", "broker_id": number}
+        history.rows[row["incident_id"]] = row
+
+    was_open: set[str] = set()
+    for _ in history.wait(3 * alerts * delay_per_alert):
+        assert was_open <= receiver.open(), "alerts have ended there while their incidents last"
+        was_open |= receiver.open()
+    assert len(was_open) == alerts
+    assert receiver.posts <= 3 * alerts / 32
+
+
 @pytest.mark.parametrize("outage_s", [600, 20_000])
 @pytest.mark.parametrize("outage", ["lost", 429])
 @pytest.mark.parametrize("failing", [3, 12])
