@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from io import StringIO
@@ -12,6 +13,7 @@ import pytest
 
 from kwire._util.readable import printable, printable_lines
 from kwire.cli.commands.replay import _line
+from kwire.cli.frame_json import json_text
 from kwire.terminal.cluster import ClusterChoice
 from kwire.terminal.colors import Paint
 from kwire.terminal.tables import TableColumn, plain_lines, print_table
@@ -30,8 +32,8 @@ from kwire_admin.operations.verbs.changes import ItemChange
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HOSTILE = "evil\x1b]0;pwned\x07\x9b31m\u202e\x7f\r"
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+HOSTILE = "evil\x1b]0;pwned\x07\x9b31m\u202e\u200b\ufeff\xad\u3164\U000e0041\x7f\r"
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\U000e0041]")
 OWN = re.compile(r"\r?\x1b\[(?:K|[0-9;]*m)")
 """Codes that the command itself prints: colors, and the deletion of a line."""
 
@@ -93,7 +95,14 @@ def test_terminal_shows_hostile_name_escaped(what: str, monkeypatch: pytest.Monk
     shown = OWN.sub("", terminal.getvalue())
     assert "evil" in shown, "otherwise the test shows nothing"
     assert UNSAFE.search(shown) is None
-    assert r"evil\x1b]0;pwned\x07\x9b31m\u202e\x7f\r" in shown
+    assert r"evil\x1b]0;pwned\x07\x9b31m\u202e\u200b\ufeff\xad\u3164\U000e0041\x7f\r" in shown
+
+
+def test_json_of_frames_is_escaped_and_reads_back() -> None:
+    text = json_text({"name": HOSTILE})
+
+    assert UNSAFE.search(text) is None
+    assert json.loads(text) == {"name": HOSTILE}
 
 
 def test_pipe_has_escaped_tables_and_errors_and_exact_documents(capsys: pytest.CaptureFixture[str]) -> None:

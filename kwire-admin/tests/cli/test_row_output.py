@@ -105,6 +105,8 @@ HOSTILE = (
     "-5",
     "+5",
     "a=b",
+    "a\u200bb",
+    "a\U000e0041b",
 )
 
 
@@ -113,7 +115,7 @@ def test_csv_has_neither_formulas_nor_control_characters(capsys: pytest.CaptureF
     rows = list(csv.reader(capsys.readouterr().out.splitlines()))[1:]
     assert [row[0] for row in rows] == [
         *("'=HYPERLINK(1)", "'+1-1", "'@SUM(1)", "'-x", r"esc\x1b]0;x\x07", r"rlo\u202etxt", r"nel\x85", r"a\nb"),
-        *("-5", "+5", "a=b"),
+        *("-5", "+5", "a=b", r"a\u200bb", r"a\U000e0041b"),
     ]
     assert {row[1] for row in rows} == {"-7"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "INVISIBLE",
     "UNSAFE",
     "bar",
     "cell_width",
@@ -18,8 +19,14 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
 """Characters of a bar."""
 
-UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-"""Pattern of control characters, marks that change the direction of text, and ends of lines other than ASCII's."""
+INVISIBLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Unicode's Default_Ignorable_Code_Point, ends of lines other than ASCII's, and annotations, for a set of a pattern.
+They have no width or change the direction of text, so two names with and without them would look the same."""
+UNSAFE = rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff{INVISIBLE}]"
+"""Pattern of control characters, halves of surrogate pairs, and INVISIBLE."""
 
 
 def size_text(size: float) -> str:
@@ -54,11 +61,11 @@ def bar(share: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text with escapes such as `\x1b` for characters that could command a terminal or forge a line.
+    r"""Return text with escapes such as `\x1b` for characters that are invisible or could disturb a terminal.
 
     Any client that may join a group chooses its group id and client id, so no name from the network is shown as it is.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
     import re  # few texts need it
 
@@ -67,7 +74,7 @@ def printable(text: str) -> str:
 
 def printable_lines(text: str) -> str:
     """Return text as `printable` does, with its ends of lines and tabs as they are."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 

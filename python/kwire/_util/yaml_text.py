@@ -17,7 +17,7 @@ class OneLine(dict[str, Any]):
 def yaml_text(value: Any) -> str:
     r"""Return a value as YAML that every parser reads back as the same value, in the order of its keys.
 
-    A text with control characters or marks of direction is in double quotes, with escapes such as `\u202e`: they are
+    A text with control or invisible characters is in double quotes, with escapes such as `\u202e`: they are
     valid in YAML as they are, and harm on a terminal.
 
     Raises:
@@ -39,4 +39,8 @@ def yaml_text(value: Any) -> str:
     text: str = yaml.dump(
         value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
     )
-    return re.sub(UNSAFE, lambda unsafe: "\n" if unsafe[0] == "\n" else f"\\u{ord(unsafe[0]):04x}", text)
+    return re.sub(UNSAFE, lambda unsafe: "\n" if unsafe[0] == "\n" else _escape(ord(unsafe[0])), text)
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -13,6 +13,7 @@ import re
 
 import kwire
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
+from kwire._util.readable import INVISIBLE
 from kwire._util.secret import HIDDEN
 from kwire.cli.input_sources import InvalidInput, from_hex
 from kwire.cli.message_names import find_by_name
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 # Valid in JSON but not safe on a terminal, as in `readable.printable`. JSON itself escapes other characters.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile(rf"[\x7f-\x9f\ud800-\udfff{INVISIBLE}]")
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
     """Format a document as JSON; characters that could disturb a terminal are escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=indent)
-    return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
+    return _UNSAFE.sub(lambda character: json.dumps(character[0]).strip('"'), text)
 
 
 def frame_document(frame: Frame, *, hide_secrets: bool = False) -> dict[str, Any]:
