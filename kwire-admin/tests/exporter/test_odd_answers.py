@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -15,9 +17,12 @@ from kwire.client.polled_requests import as_sequence
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import ArrayType, BytesType, MaybeType, NullableType, StringType, StructType
 from kwire.messages import find
+from kwire.messages.kafka.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire_admin.exporter.cluster_requests import cluster_requests
+from kwire_admin.exporter.group_record import UnreadRecord
+from kwire_admin.exporter.unread_records import UnreadRecords
 from tests.exporter.scraping import give_metadata, scrape, view
 
 if TYPE_CHECKING:
@@ -155,3 +160,44 @@ def test_no_odd_metadata_ends_the_poller() -> None:
                 MetadataResponse, body, version=version, at=datetime.now(UTC), kraft=odd.random.random() < 0.5
             )
     assert done > 500
+
+
+def odd_fetch(draw: random.Random, log: tuple[str, int]) -> tuple[FetchResponse, list[int]]:
+    """Return an answer to a Fetch for a log, and the offsets of the records of that log in it."""
+    offsets: list[int] = []
+    topics = []
+    for _ in range(draw.choice((0, 1, 1, 2))):
+        topic, partition = draw.choice((log, log, ("other", log[1]), (log[0], 7)))
+        code = draw.choice((0, 0, 0, 1, 6, 999))
+        base = draw.choice((0, 5, 100, 2**62))
+        data: bytes | None = kwire.records.encode([(base, 1_700_000_000_000, b"k", b"v", ())])
+        assert data is not None
+        damage = draw.choice((None, None, "cut", "random", "null"))
+        if damage is not None:
+            data = {"cut": data[: len(data) // 2], "random": draw.randbytes(60), "null": None}[damage]
+        elif (topic, partition) == log and not code:
+            offsets.append(base)
+        answer = PartitionData(partition_index=partition, error_code=code, high_watermark=-1, records=data)
+        topics.append(FetchableTopicResponse(topic=topic, partitions=(answer,)))
+    return FetchResponse(throttle_time_ms=0, responses=tuple(topics)), offsets
+
+
+def test_only_records_of_the_log_count_as_unread() -> None:
+    draw, log, offset = random.Random(3), ("orders", 1), 5
+    records: list[UnreadRecord] = []
+    state: Any = SimpleNamespace(
+        unbounded_records=lambda: {1: {("g", *log): offset}},
+        now=lambda: 1.8e9,
+        groups=SimpleNamespace(set_unread=lambda *values: records.append(values[-1])),
+    )
+    for _ in range(2_000):
+        sequence = UnreadRecords().requests(state, None, 1)
+        next(sequence)
+        answer, bases = odd_fetch(draw, log)
+        with suppress(StopIteration):
+            sequence.send(answer)
+        record = records.pop()
+        assert record.offset == offset
+        assert record.first >= offset
+        if not bases:
+            assert record == UnreadRecord(offset, None, offset)

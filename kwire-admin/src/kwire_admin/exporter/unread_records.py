@@ -52,7 +52,8 @@ class UnreadRecords:
         still = [item for item in unread.items() if before is None or before.get(item[0]) == item[1]]
         for (group, topic, partition), offset in still[:MAX_RECORDS]:
             response = yield _fetch(topic, partition, offset)
-            state.groups.set_unread(group, topic, partition, _first_record(response, offset, state.now()))
+            record = _first_record(response, (topic, partition), offset, state.now())
+            state.groups.set_unread(group, topic, partition, record)
 
 
 def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
@@ -62,12 +63,21 @@ def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
     )
 
 
-def _first_record(response: Any, offset: int, now: float) -> UnreadRecord:
-    """Return the first record from an offset on, as far as it is known."""
+def _first_record(response: Any, log: tuple[str, int], offset: int, now: float) -> UnreadRecord:
+    """Return the first record of a log from an offset on, as far as it is known.
+
+    Errors and answers about other logs do not count.
+    """
     first = offset
-    for data in (partition.records for topic in response.responses for partition in topic.partitions):
+    answers = (
+        partition
+        for topic in response.responses
+        for partition in topic.partitions
+        if (topic.topic, partition.partition_index) == log and not partition.error_code
+    )
+    for answer in answers:
         try:
-            decoded = kwire.records.decode(data or b"", max_size=MAX_DECODED)
+            decoded = kwire.records.decode(answer.records or b"", max_size=MAX_DECODED)
         except KwireError:
             break
         for batch in decoded.batches:
