@@ -373,7 +373,7 @@ def test_key_of_another_certificate_is_named(authority: CertificateAuthority) ->
     }
 
     assert problem_of(properties) == (
-        "client.properties: ssl.keystore.key: the private key does not belong to the certificate"
+        "client.properties: ssl.keystore.key: the private key does not belong to the first certificate of the chain"
     )
 
 

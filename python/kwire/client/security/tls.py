@@ -182,7 +182,9 @@ def load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) ->
     except ValueError:
         reason = "BAD_DECRYPT"
     if reason == "KEY_VALUES_MISMATCH":
-        raise SecurityConfigError("ssl.keystore.key", "the private key does not belong to the certificate")
+        raise SecurityConfigError(
+            "ssl.keystore.key", "the private key does not belong to the first certificate of the chain"
+        )
     if password is None and "ENCRYPTED" in certificate.key.reveal():
         raise SecurityConfigError("ssl.key.password", "the private key is encrypted: its password is missing")
     if password is not None:
