@@ -52,7 +52,7 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-@for_rows(("stage", "extras"), [("pipeline", {"cli", "spark", "kafka", "node"}), ("kafka", {"cli", "http"})])
+@for_rows(("stage", "extras"), [("pipeline", {"cli", "spark", "kafka"}), ("kafka", {"cli", "http"})])
 def test_image_has_the_extras_that_it_needs(stage: str, extras: set[str]) -> None:
     """Docker builds it in the workflow; here, its instructions are read."""
     image = stages()[stage]

@@ -65,7 +65,7 @@ class StreamOptions(NamedTuple):
         if self.metrics and self.gold_every is None:
             raise click.UsageError("--metrics needs --gold-every")
         if self.metrics:
-            require("prometheus_client", "node")
+            require("prometheus_client", "spark")
 
     def start(self, tables: Pipeline, subscriptions: Sequence[Subscription]) -> Streaming | None:
         """Start what runs beside a stream: builds of gold, sinks, and metrics. None without a stream."""

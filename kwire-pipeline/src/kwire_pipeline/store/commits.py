@@ -135,7 +135,7 @@ class PipelineStore:
         if at is not None:
             rows = list(dropwhile(lambda row: row["committed_at"] > at, rows))
         if is_older and not rows:
-            raise ValueError(f"{self.out} has no commit {number if at is None else at}")
+            raise ValueError(f"{self.out} has no commit {number if at is None else f'at {at}'}")
         for row in rows:
             snapshot = Snapshot(self.location, row["number"], pins_of(row), row["committed_at"])
             # A writer applies the commit before its own first, so only the newest commit can be incomplete.
