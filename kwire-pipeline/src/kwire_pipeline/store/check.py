@@ -141,7 +141,9 @@ def newest_record(store: PipelineStore) -> CommitRecord:
     with suppress(UnusableTable):
         rows = store.readable_rows()
     last = rows[0]["number"] if rows else 0
-    later = next(iter(store.applied_records()), CommitRecord())
+    later = CommitRecord()
+    with suppress(UnusableTable):  # of a table, of which its own check says it
+        later = next(iter(store.applied_records()), later)
     if later.number > last:
         return later
     for row in rows:
