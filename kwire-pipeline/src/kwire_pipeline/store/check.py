@@ -142,7 +142,7 @@ def newest_record(store: PipelineStore) -> CommitRecord:
         rows = store.readable_rows()
     last = rows[0]["number"] if rows else 0
     later = CommitRecord()
-    with suppress(UnusableTable):  # of a table, of which its own check says it
+    with suppress(UnusableTable):  # of a table, which has a finding of its own
         later = next(iter(store.applied_records()), later)
     if later.number > last:
         return later
