@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SLOWEST = ("kwire-pipeline/tests/pipeline/", "kwire-cluster/tests/cluster/")
 MARKED_FOLDERS = {"tests/kafka/": "kafka", "tests/release/": "release"}
 """Marks of all tests of a folder, in every product."""
-pytest_plugins = ["tests.kafka.fixtures"] if find_spec("kwire.testing.kafka") else []  # no wheel has brokers of Kafka
+pytest_plugins = ["tests.kafka.fixtures"] if find_spec("cryptography") else []  # tests of wheels install less
 OLD_KAFKA = {"kafka39", "secured39"}
 """Fixtures, and parameters of fixtures, that start Kafka 3.9."""
 

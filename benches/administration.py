@@ -27,8 +27,8 @@ import confluent_kafka.admin
 from benches.figure import Figure
 from benches.program import fake_cluster, print_figures
 from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic, TopicDescription, TopicPartition
-from kwire.testing.kafka import Kafka39
-from kwire.testing.kafka.jars import jars, jars_of
+from tests.real_kafka import Kafka39
+from tests.real_kafka.jars import jars, jars_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benches.figure import Figure
 from benches.program import ServedCluster
-from kwire.testing.free_ports import free_ports
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

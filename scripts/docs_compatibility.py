@@ -16,8 +16,8 @@ from mkdocs.structure.files import File
 from kwire.declare import VersionRange
 from kwire.messages import every
 from kwire.releases import releases
-from kwire.testing.kafka import jars as kafka_jars
 from kwire_cluster.zookeeper.server_jars import JARS
+from tests.real_kafka import jars as kafka_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

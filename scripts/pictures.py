@@ -24,11 +24,11 @@ from rich.text import Text
 
 from kwire.client import BlockingAdminClient
 from kwire.client.admin import NewTopic, TopicDescription, TopicPartition
-from kwire.testing.kafka import Kafka44
 from tests.browser import open_page
 from tests.cli.running import kwire_on_terminal
 from tests.eventually import eventually_sync
 from tests.http.server_process import ServerProcess
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from kwire.testing.free_ports import free_ports
-from kwire.testing.kafka import Kafka44
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

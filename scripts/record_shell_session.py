@@ -12,10 +12,10 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kwire.testing.kafka import Kafka44
 from tests.cli.shell.tmux import Terminal
 from tests.eventually import eventually_sync
 from tests.kafka.traffic import Traffic
+from tests.real_kafka import Kafka44
 
 RECORDING = Path(__file__).parents[1] / "docs" / "how-to" / "shell-session.txt"
 GROUP = "billing"

@@ -23,8 +23,8 @@ from urllib.parse import unquote
 from moto.moto_server.werkzeug_app import create_backend_app
 from moto.s3.models import s3_backends
 
-from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 from tests.object_storage import BUCKET, accepts_connections, client_environment
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.real_kafka.jars import cache_folder
+
 ROOT = Path(__file__).parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 
@@ -54,8 +56,6 @@ def package_folder(name: str, version: str, *options: str) -> Path:
         version: its version.
         options: of pip.
     """
-    from kwire.testing.kafka.jars import cache_folder  # no wheel has it, and wheels are tested too
-
     folder = cache_folder() / f"{name}-{version}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.fs
 
-from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

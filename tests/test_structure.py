@@ -33,7 +33,6 @@ CONVENTION = re.compile(
 ALONE = {
     "kwire.declare.native": "the only module of its package that imports the engine",
     "kwire.client.admin.blocking": "the stub of its importer imports it too",
-    "kwire.testing.free_ports": "tests import it too",
     "kwire_cluster.zookeeper.packet_size": "ZooKeeper in memory, for tests, imports it too",
 }
 """Short module with one importer -> reason."""

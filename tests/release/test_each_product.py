@@ -76,14 +76,14 @@ def test_wheel_has_the_files_of_its_product(name: str, dist: Path) -> None:
 
     listed = run("git", "ls-files", "--", str(product.source.relative_to(ROOT))).splitlines()
     own = {Path(file).relative_to(product.source.relative_to(ROOT)).as_posix() for file in listed}
-    assert packed == {file for file in own if not file.startswith("kwire/testing/kafka/")}
+    assert packed == own
 
 
 @pytest.mark.change
 @pytest.mark.parametrize("installed", PRODUCTS, indirect=True)
 def test_product_works_alone(installed: tuple[Product, Path], tmp_path: Path) -> None:
     product, python = installed
-    own = [name for name, file in modules().items() if product_of(file) == product and ".testing.kafka" not in name]
+    own = [name for name, file in modules().items() if product_of(file) == product]
 
     missing = set(run(python, "-I", "-W", "ignore", "-c", IMPORT_ALL, *own).split())
     assert missing <= optional_modules(product)

@@ -18,7 +18,7 @@ from kwire.storage.preconditions import (
     NoCredentials,
     require_credentials,
 )
-from kwire.testing.free_ports import free_ports
+from tests.free_ports import free_ports
 
 URI = "s3://tables/kafka"
 

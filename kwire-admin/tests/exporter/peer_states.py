@@ -21,8 +21,8 @@ from urllib.request import urlopen
 from prometheus_client.parser import text_string_to_metric_families
 
 from kwire.testing import FakeCluster
-from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

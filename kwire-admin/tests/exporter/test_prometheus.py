@@ -16,10 +16,10 @@ from urllib.request import urlopen
 import pytest
 
 from kwire.testing import FakeCluster
-from kwire.testing.free_ports import free_ports
 from kwire_admin.exporter.metric_table import metric_table
 from scripts import exporter_files
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 from tests.http.server_process import ServerProcess
 from tests.http.test_conventions import write_gold
 

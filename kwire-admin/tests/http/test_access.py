@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_admin.http.access import HttpRole, InvalidTokens, is_loopback, read_tokens
 from tests.cli.running import kwire
 from tests.for_rows import for_rows
 from tests.http.server_process import ServerProcess
 from tests.paths import ROOT
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.messages.kafka.metadata import MetadataResponse
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 confluent: Any = confluent_kafka.admin  # its stubs lack some classes
 

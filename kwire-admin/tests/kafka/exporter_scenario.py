@@ -18,7 +18,7 @@ from tests.kafka.kafka_scripts import kafkas_own
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 CONFIG = {"offsets.topic.replication.factor": "3", "broker.session.timeout.ms": "6000"}
 TOPICS = {"exporter-events": 6, "exporter-orders": 3}

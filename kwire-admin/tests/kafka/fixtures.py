@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
-from kwire.testing.kafka.certificates import CertificateAuthority
-from kwire.testing.kafka.security import ClusterSecurity
 from tests.cli.administration import Operator
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
+from tests.real_kafka.certificates import CertificateAuthority
+from tests.real_kafka.security import ClusterSecurity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
-from kwire.testing.kafka.jars import jars, jars_of
 from tests.paths import ROOT
+from tests.real_kafka.jars import jars, jars_of
 
 TOOLS = ROOT / "benches" / "kafka-tools.xml"
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from kwire._util.child_process import ChildProcess
-from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,13 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.testing.free_ports import free_ports
-from kwire.testing.kafka import Kafka39, Kafka44
+from tests.free_ports import free_ports
+from tests.real_kafka import Kafka39, Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kwire.testing.kafka.java import JavaServer
+    from tests.real_kafka.java import JavaServer
 
 ZOOKEEPER = 0
 """The number of ZooKeeper among the servers. Brokers have ids from 1."""

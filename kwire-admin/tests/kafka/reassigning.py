@@ -18,8 +18,8 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.clusters import KafkaBroker
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.clusters import KafkaBroker
 
 PARTITIONS = 12
 RECORD = 10_000

@@ -12,7 +12,7 @@ from kwire.uuids import uuid_to_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 CASES = """
 kafka-topics --create --topic orders --partitions 2 --replication-factor 1 --config retention.ms=1000

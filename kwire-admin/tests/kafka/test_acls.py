@@ -20,8 +20,8 @@ from tests.cli.administration import Operator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka44, KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import Kafka44, KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 pytestmark = pytest.mark.change
 

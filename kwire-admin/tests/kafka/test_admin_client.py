@@ -9,7 +9,7 @@ import pytest
 from kwire.client.admin import AdminClient, AdminError, NewTopic, NotSupported, TopicChange, TopicDescription
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 pytestmark = pytest.mark.change
 

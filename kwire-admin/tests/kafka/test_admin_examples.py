@@ -11,8 +11,8 @@ from scripts.docs_reference import admin_nouns
 from tests.docs.pages import run_examples
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka44
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import Kafka44
+    from tests.real_kafka.security import ClusterSecurity
 
 
 @pytest.mark.parametrize("noun", admin_nouns())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.testing.kafka import Kafka44
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

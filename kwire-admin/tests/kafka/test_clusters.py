@@ -1,4 +1,4 @@
-"""`kwire.testing.kafka`: start, kill, and restart of brokers, and errors."""
+"""`tests.real_kafka`: start, kill, and restart of brokers, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kwire._util.child_process import is_running
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster, StartFailed
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster, StartFailed
 
 
 def test_broker_logs_its_version(cluster: KafkaCluster) -> None:
@@ -48,7 +48,7 @@ def test_start_failure_contains_the_output() -> None:
 
 
 def test_missing_java_and_maven_are_reported(tmp_path: Path) -> None:
-    program = "from kwire.testing.kafka import Kafka39; Kafka39()"
+    program = "from tests.real_kafka import Kafka39; Kafka39()"
     environment = {**os.environ, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
 
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)

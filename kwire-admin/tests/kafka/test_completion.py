@@ -13,7 +13,7 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.docs.pages import DOCS, README, blocks, programs
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 
 async def test_the_quota_page_sets_the_quota(cluster: KafkaCluster) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 LACKING = ("brokers unregister", "quorum ", "features ")
 """Beginnings of cases that a cluster of one broker refuses, although they are right."""

@@ -13,8 +13,8 @@ from tests.cli.every_verb import KAFKA, Kind, run_every_verb
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 FIXTURES: dict[Kind, str] = {"3.9.1": "kafka39", "4.4.0": "kafka44", "4.4.0 secured": "secured44"}
 

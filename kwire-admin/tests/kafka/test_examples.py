@@ -18,7 +18,7 @@ from tests.paths import ROOT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 confluent: Any = confluent_kafka  # its stubs lack some classes
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -22,8 +22,8 @@ from tests.exporter.scraping import Series, monitored, scrape, view
 from tests.kafka.kafka_scripts import kafkas_own
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 TOPIC = "exporter-orders"
 GROUPS = ("exporter-behind", "exporter-done")

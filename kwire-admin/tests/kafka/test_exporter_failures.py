@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kwire.testing.kafka import Kafka44
 from kwire_admin.exporter.metric_table import metric_table
 from tests.eventually import PATIENCE, eventually
 from tests.exporter.scraping import monitored, scrape, text, view
 from tests.kafka.exporter_scenario import CONFIG, FAST, SLOW, differences, quiet_after_failures
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from kwire_admin.exporter.cluster_view import ClusterView

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.declare import Request
-    from kwire.testing.kafka import Kafka44, KafkaCluster
+    from tests.real_kafka import Kafka44, KafkaCluster
 
 pytestmark = pytest.mark.change
 

@@ -19,7 +19,7 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 PRODUCE_VERSION = 11
 """The last version in which a producer adds partitions to its transaction in requests of their own."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka44
+    from tests.real_kafka import Kafka44
 
 
 def test_topic_is_created_reported_and_deleted(kafka44: Kafka44) -> None:

@@ -12,7 +12,7 @@ from tests.browser import open_page
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka44
+    from tests.real_kafka import Kafka44
 
 pytestmark = pytest.mark.programs
 

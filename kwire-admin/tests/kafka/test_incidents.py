@@ -12,8 +12,8 @@ from kwire.capture import Capture, replay
 from kwire.client import Poll, Poller
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.metadata.events import BrokerJoined, BrokerLeft, IsrExpanded, IsrShrank, LeaderMoved
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.administrator import Administrator
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,16 +14,16 @@ from kwire.client import AdminClient, AuthenticationFailed, Connection, Connecti
 from kwire.client.admin import NewTopic
 from kwire.client.security import KerberosCredentials
 from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.testing.kafka import Kafka44
 from tests.cli.running import kwire
 from tests.installing import package_folder
 from tests.kafka.kerberos_realm import KerberosRealm
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka.security import ClusterSecurity
 
 GSSAPI_VERSION = "1.12.0"
 BROKER = "kafka/127.0.0.1"

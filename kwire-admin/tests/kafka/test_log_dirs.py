@@ -11,9 +11,9 @@ import confluent_kafka
 import pytest
 
 from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.cli.administration import Operator
 from tests.eventually import eventually, eventually_sync
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from tests.cli.administration import Operator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+    from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 pytestmark = pytest.mark.change
 

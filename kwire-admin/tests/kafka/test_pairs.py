@@ -12,7 +12,7 @@ from tests.operations.verbs.pairs import check_pairs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 
 @pytest.mark.parametrize("fixture", ["kafka39", "kafka44"])

@@ -24,7 +24,7 @@ from tests.kafka.administrator import Administrator, listing_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 pytestmark = pytest.mark.change
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.client.admin import AdminClient, AdminError
-from kwire.testing.kafka import Kafka44
 from kwire_admin.compat import run_script
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka39
+    from tests.real_kafka import Kafka39
 
 pytestmark = pytest.mark.change
 

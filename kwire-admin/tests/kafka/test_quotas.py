@@ -10,7 +10,7 @@ from kwire.client.admin import AdminClient, ClientQuotaEntity, SpecialName
 from tests.cli.administration import Operator
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka44, KafkaCluster
+    from tests.real_kafka import Kafka44, KafkaCluster
 
 pytestmark = pytest.mark.change
 

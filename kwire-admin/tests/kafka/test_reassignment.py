@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire_admin.reassignment.assignment_file import AssignmentFile
 from kwire_admin.reassignment.execution.executor import ExecutionOptions, Executor
 from kwire_admin.reassignment.execution.journal import started_details
@@ -32,6 +31,7 @@ from tests.kafka.reassigning import (
     under_replicated,
     wait_for_audit,
 )
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

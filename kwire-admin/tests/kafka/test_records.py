@@ -20,7 +20,7 @@ from tests.kafka.administrator import Administrator
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.testing.kafka import Kafka39, KafkaCluster
+    from tests.real_kafka import Kafka39, KafkaCluster
 
 confluent: Any = confluent_kafka  # its stubs lack some classes
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.client import BlockingConnection
 from kwire.releases import guess_release, releases
-from kwire.testing.kafka.jars import jars
 from tests.for_rows import for_rows
+from tests.real_kafka.jars import jars
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka39, Kafka44
+    from tests.real_kafka import Kafka39, Kafka44
 
 
 def schemas(folder: str, jar: str) -> list[dict[str, Any]]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka
 import pytest
 
-from kwire.testing.kafka import Kafka39, Kafka44
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
+from tests.real_kafka import Kafka39, Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 MESSAGES = 5000
 THROTTLED = ("leader.replication.throttled.replicas=*", "follower.replication.throttled.replicas=*")

@@ -27,13 +27,13 @@ from kwire.client.admin import (
     TopicPartition,
 )
 from kwire.errors import KwireError
-from kwire.testing.kafka import Kafka39, Kafka44
 from tests.eventually import eventually
+from tests.real_kafka import Kafka39, Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 REPLICATED = {
     "offsets.topic.replication.factor": "3",

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire_admin.compat import run_script
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own
 from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
 from tests.paths import DATA
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka.security import ClusterSecurity
 
 GOLDENS = DATA / "scripts"
 

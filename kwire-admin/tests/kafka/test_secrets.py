@@ -20,8 +20,8 @@ from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.client.security import SaslCredentials
-    from kwire.testing.kafka import Kafka44
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import Kafka44
+    from tests.real_kafka.security import ClusterSecurity
 
 WRONG = "wrong-password-7"
 RIGHT = "admin-password"

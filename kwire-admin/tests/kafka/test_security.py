@@ -35,16 +35,16 @@ from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsReque
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol import ConnectionClosed, OversizedFrame
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
 from tests.eventually import eventually
 from tests.kafka.fixtures import SESSION_SECONDS
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka44, KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import Kafka44, KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]

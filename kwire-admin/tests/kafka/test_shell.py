@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+    from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 TOPIC = "shell-orders"
 GROUP = "shell-billing"

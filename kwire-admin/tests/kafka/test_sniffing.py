@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.cli.sniffing import sniffing
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 LIST_TOPICS = """
 import sys

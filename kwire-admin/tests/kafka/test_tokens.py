@@ -15,8 +15,8 @@ from tests.http.server_process import ServerProcess
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 
 async def test_token_of_the_command_authenticates_until_it_expires(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 PAGE = DOCS / "tutorial-kafka.md"
 COMMITTED = {0: 3, 1: 5}

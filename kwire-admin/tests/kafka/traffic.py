@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import confluent_kafka
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 
 class Traffic:

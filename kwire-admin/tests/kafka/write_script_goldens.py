@@ -10,11 +10,11 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire_admin.compat.registry import MODULES, find_script
 from tests.kafka.kafka_scripts import run_kafkas_own
 from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
 from tests.paths import DATA
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 FOLDER = DATA / "scripts"
 OF_CORE = ("kafka-acls", "kafka-configs")

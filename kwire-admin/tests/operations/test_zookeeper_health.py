@@ -11,10 +11,10 @@ import pytest
 
 from kwire.client.admin import AdminClient
 from kwire.testing import FakeCluster
-from kwire.testing.free_ports import free_ports
 from kwire_admin.operations.cluster_health.checks import NOT_CHECKED
 from kwire_admin.operations.cluster_health.sources import ask_all_brokers
 from kwire_admin.operations.cluster_health.zookeeper_servers import zookeeper_problems
+from tests.free_ports import free_ports
 from tests.stream_server import stream_server
 
 if TYPE_CHECKING:

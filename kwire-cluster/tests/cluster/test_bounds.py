@@ -16,12 +16,12 @@ from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster.local.local_cluster import LocalCluster
 from kwire_cluster.zookeeper import BrokerRegistration
 from tests.cluster.consistency import send, wait_consistent, zookeeper
 from tests.cluster.faults import controller_id
 from tests.cluster.node.secured import tls_properties
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from kwire_cluster.local.local_cluster import NodeAddress

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from kwire.client.admin import BlockingAdminClient
-from kwire.testing.free_ports import free_ports
 from kwire_cluster.local.local_cluster import LocalCluster
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.cluster.faults import (
@@ -28,6 +27,7 @@ from tests.cluster.faults import (
 )
 from tests.cluster.repetitions import random_times, rounds
 from tests.cluster.zookeeper_servers import PartitioningProxy
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

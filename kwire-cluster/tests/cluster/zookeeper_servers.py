@@ -10,9 +10,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from kwire.testing.free_ports import free_ports
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path

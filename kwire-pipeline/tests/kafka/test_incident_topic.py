@@ -21,7 +21,7 @@ from tests.kafka.administrator import Administrator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

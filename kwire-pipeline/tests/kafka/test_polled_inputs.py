@@ -13,13 +13,13 @@ import pytest
 from kwire.capture import Capture, replay
 from kwire.client import PolledRequest, Poller, group_offsets, log_dirs, topic_configs
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
-from kwire.testing.kafka import Kafka44
 from kwire_pipeline.gold.config_deviations import set_desired_configs
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from tests.kafka.administrator import Administrator
 from tests.pipeline.recorded import silver_rows
 from tests.pipeline.session import start_session
+from tests.real_kafka import Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.client import Poll
-    from kwire.testing.kafka import KafkaCluster
+    from tests.real_kafka import KafkaCluster
 
 INTERVAL = 0.2
 LIST_OFFSETS, CONFIGS, LOG_DIRS = 2, 32, 35

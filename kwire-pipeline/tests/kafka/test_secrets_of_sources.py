@@ -16,8 +16,8 @@ from tests.cli.running import COMMAND, environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka44
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import Kafka44
+    from tests.real_kafka.security import ClusterSecurity
 
 WRONG = "wrong-password-7"
 RIGHT = "admin-password"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kwire.testing.kafka.jars import jars_of
 from kwire_pipeline.gold import TABLES as GOLD_TABLES
 from kwire_pipeline.sql_views import VIEWS
 from kwire_pipeline.store.commits import PipelineStore
 from tests.pipeline.sinks.alerts import incident, set_incidents
 from tests.pipeline.spark_versions import run_program
+from tests.real_kafka.jars import jars_of
 
 pytestmark = pytest.mark.programs
 

@@ -17,7 +17,6 @@ from kwire.capture.upload import upload
 from kwire.cli.program import run
 from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing import FakeCluster
-from kwire.testing.kafka.jars import jars_of
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, LedgerOwnership
@@ -30,6 +29,7 @@ from tests.pipeline.bronze_rows import response, table, topic
 from tests.pipeline.ingest.test_capture_ingest import assert_history, captured, streamed
 from tests.pipeline.store.test_commits import clusters, commit, everywhere
 from tests.pipeline.test_pipeline_command import COMMAND, finished, spark_environment
+from tests.real_kafka.jars import jars_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

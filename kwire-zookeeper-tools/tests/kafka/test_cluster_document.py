@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.testing.kafka import Kafka39, Kafka44
 from kwire_admin.operations.config_journal import journal_path
 from kwire_cluster import LocalCluster
 from tests.cli.administration import Operator
 from tests.cli.running import COMMAND, INTERRUPTIBLE
 from tests.eventually import eventually_sync
+from tests.real_kafka import Kafka39, Kafka44
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka.security import ClusterSecurity
 
 COMMANDS = """
 topics create orders -p 6 -r 1 --config retention.ms=86400000 --config cleanup.policy=compact,delete

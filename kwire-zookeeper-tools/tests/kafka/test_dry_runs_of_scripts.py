@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AclBindingFilter, AdminClient, NewTopic, TopicPartition, UserScramCredentialDeletion
-from kwire.testing.kafka import Kafka39, Kafka44
 from tests.eventually import eventually
+from tests.real_kafka import Kafka39, Kafka44
 from tests.zookeeper_tools.script_dry_runs import FORMS, differences, generated_lines, write_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka import KafkaCluster
+    from tests.real_kafka.security import ClusterSecurity
 
 OF_SECURITY = tuple(form for form in FORMS if form.startswith(("kafka-acls", "kafka-delegation")) or "users" in form)
 

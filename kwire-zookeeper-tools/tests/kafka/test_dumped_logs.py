@@ -13,11 +13,11 @@ import pytest
 
 from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
-from kwire.testing.kafka import Kafka44
 from tests.eventually import eventually, eventually_sync
 from tests.kafka.oracle.release_tools import release_jars
 from tests.kafka.test_groups import share_member, streams_member
 from tests.kafka.test_tools import end_transactions
+from tests.real_kafka import Kafka44
 from tests.zookeeper_tools.tools.running import run
 
 if TYPE_CHECKING:

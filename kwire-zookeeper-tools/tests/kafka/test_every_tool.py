@@ -20,19 +20,19 @@ from kwire import records
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
 from kwire.client.record_sender import RecordSender
 from kwire.records import Record
-from kwire.testing.free_ports import free_ports
-from kwire.testing.kafka.jars import jars_of
 from kwire_admin.operations.registry import kwire_tools
 from kwire_cluster.local.local_cluster import LocalCluster
 from kwire_cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, connect, make_path
 from kwire_zookeeper_tools import find_tool, run_tool_words
 from tests.cli.running import Run, kwire
+from tests.free_ports import free_ports
 from tests.paths import ROOT
+from tests.real_kafka.jars import jars_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kwire.testing.kafka import Kafka39, Kafka44
+    from tests.real_kafka import Kafka39, Kafka44
 
 GROUP = "every-tool"
 RECORDS = [Record(offset=at, timestamp=1_700_000_000_000, key=None, value=b"value %d" % at) for at in range(20)]

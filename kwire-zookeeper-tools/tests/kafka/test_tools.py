@@ -15,15 +15,15 @@ from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
 from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
 from kwire.client.record_sender import RecordSender
-from kwire.testing.kafka.jars import jars
 from tests.cli.running import Running
 from tests.kafka.test_records import RECORDS, produce
+from tests.real_kafka.jars import jars
 from tests.zookeeper_tools.tools.running import output, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+    from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 NOW = time.time_ns() // 1_000_000
 VALUES = ["null" if record.value is None else record.value.decode() for record in RECORDS]

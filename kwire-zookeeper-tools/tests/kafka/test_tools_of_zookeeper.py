@@ -11,8 +11,8 @@ from kwire import records
 from kwire.client.admin import AdminClient, TopicPartition
 from kwire.client.record_sender import RecordSender
 from kwire.records import Record
-from kwire.testing.kafka import Kafka39
 from tests.eventually import eventually
+from tests.real_kafka import Kafka39
 from tests.zookeeper_tools.tools.running import output, run
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from kwire_cluster.zookeeper import (
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Kafka39
     from kwire_cluster.zookeeper import Store
+    from tests.real_kafka import Kafka39
 
 
 def metadata(port: int) -> MetadataResponse:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.testing.kafka import Kafka39
 from kwire_cluster.zookeeper import connect
 from tests.cli.administration import Operator
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
+from tests.real_kafka import Kafka39
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Kafka44
+    from tests.real_kafka import Kafka44
 
 
 @pytest.fixture(scope="module")

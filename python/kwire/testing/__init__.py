@@ -4,7 +4,6 @@
 - `Misbehavior`: the protocol violations that they can commit.
 - `ClusterState` and `ReceivedRequest`: what `FakeCluster.state` and `FakeCluster.requests` return.
 - `SimulatedNetwork`: an event loop with a simulated clock, in which any address may be silent, slow, or forgetful.
-- `kwire.testing.kafka`: real Kafka brokers as processes, for the tests of this repository; no wheel has it.
 - `kwire.testing.strategies`: Hypothesis strategies for messages.
 """
 

@@ -24,8 +24,8 @@ from kwire.client.security import (
     TokenFile,
     UnsecuredToken,
 )
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.for_rows import for_rows
+from tests.real_kafka.certificates import CertificateAuthority
 
 STORES = Path(__file__).parents[2] / "data" / "stores"
 PASSWORD = "open-sesame"

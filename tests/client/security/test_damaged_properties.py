@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kwire.client.security import ClientProperties, Secret, SecurityConfigError
 from kwire.client.security.oauth_tokens import ClientCredentials
 from kwire.protocol.sasl.mechanism import SaslError
-from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from pathlib import Path

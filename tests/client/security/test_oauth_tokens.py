@@ -27,7 +27,7 @@ from kwire.client.security import (
     UnsecuredToken,
 )
 from kwire.protocol.sasl import SaslError
-from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.real_kafka.certificates import CertificateAuthority
 
 CLIENT_SECRET = "client-secret-1"
 TOKEN = "token-2"

@@ -22,8 +22,8 @@ from kwire.client.security import (
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol import ConnectFailed, ConnectionFault, Endpoint
 from kwire.testing import FakeCluster
-from kwire.testing.kafka.certificates import CertificateAuthority, IssuedCertificate
 from tests.client.secured_broker import SecuredListener, secured_listener
+from tests.real_kafka.certificates import CertificateAuthority, IssuedCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -9,8 +9,8 @@ import pytest
 
 import kwire
 from kwire.client.security import ClientProperties, ConnectionConfig
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.docs.pages import DOCS, blocks
+from tests.real_kafka.certificates import CertificateAuthority
 
 PAGE = (DOCS / "how-to" / "security.md").read_text(encoding="utf-8")
 FILES = blocks(DOCS / "how-to" / "security.md", "properties")

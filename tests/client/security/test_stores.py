@@ -13,8 +13,8 @@ import pytest
 
 from kwire.client.security import ClientCertificate, Secret, TlsConfig
 from kwire.client.security.stores import InvalidStore, read_key_store, read_trust_store
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.for_rows import for_rows
+from tests.real_kafka.certificates import CertificateAuthority
 
 STORES = Path(__file__).parents[2] / "data" / "stores"
 PASSWORD = Secret("store-password")

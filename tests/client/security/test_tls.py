@@ -17,7 +17,7 @@ from kwire.client.security import ClientCertificate, ClientProperties, Secret, S
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol import ConnectionClosed, ConnectionFault
 from kwire.testing import FakeCluster
-from kwire.testing.kafka.certificates import CertificateAuthority, IssuedCertificate
+from tests.real_kafka.certificates import CertificateAuthority, IssuedCertificate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence

@@ -12,7 +12,6 @@ from kwire.client.security.tls import ClientCertificate
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.sasl_server import ScramCredential
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper import EntityConfig
@@ -20,6 +19,7 @@ from kwire_cluster.zookeeper.configs import ConfigChangeNotification
 from kwire_cluster.zookeeper.errors import NodeExists
 from kwire_cluster.zookeeper.store import make_path
 from tests.cluster.node.nodes import session, started_nodes
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kwire.client.security.credentials import SaslCredentials
     from kwire.protocol.scram_passwords import ScramName
-    from kwire.testing.kafka.certificates import IssuedCertificate
+    from tests.real_kafka.certificates import IssuedCertificate
 
 NODE_PASSWORD = "node-secret-1"
 ALICE_PASSWORD = "alice-secret-2"

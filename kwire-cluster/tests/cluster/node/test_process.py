@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import BlockingAdminClient, NewTopic
-from kwire.testing.free_ports import free_ports
 from kwire_cluster.zookeeper import BrokerRegistration
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.cli.running import kwire
 from tests.cluster.node.nodes import new_root, session
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,6 @@ from kwire.client.security.tls import TlsConfig
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster import LocalCluster
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.node.listener.connection_limits import CloseReason
@@ -47,6 +46,7 @@ from tests.cluster.node.secured import (
 )
 from tests.eventually import eventually
 from tests.for_rows import for_rows
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,13 +13,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from kwire.testing.free_ports import free_ports
 from kwire_cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, Znode, connect, make_path
 from kwire_cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire_cluster.zookeeper.kazoo_store import WINDOW
 from kwire_cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, ZnodePermission
 from tests.cluster.zookeeper.ensembles import ServerEnsemble
 from tests.eventually import eventually
+from tests.free_ports import free_ports
 
 
 async def test_chroot_precedes_every_path(server: EmbeddedZooKeeper) -> None:

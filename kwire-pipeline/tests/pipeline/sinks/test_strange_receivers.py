@@ -20,11 +20,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, HttpAnswer, WebhookSink
 from tests.pipeline.sinks.alerts import START, delivery_to, incident
 from tests.pipeline.webhook import Webhook
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.testing.free_ports import free_ports
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks.delivery import LONGEST_PAUSE, Round, SinkDelivery
 from kwire_pipeline.sinks.ledger import BACKLOG_AFTER
@@ -27,6 +26,7 @@ from kwire_pipeline.sinks.notice import summary_of
 from kwire_pipeline.sinks.sink_thread import SinkThread
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, WebhookSink
 from tests.eventually import eventually_sync
+from tests.free_ports import free_ports
 from tests.pipeline.sinks.alerts import LONG_AGO, START, delivery_to, incident
 from tests.pipeline.webhook import Webhook
 

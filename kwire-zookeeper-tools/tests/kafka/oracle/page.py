@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire_admin.compat.registry import OLD_RELEASES
 from kwire_cluster.local.local_cluster import LocalCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
@@ -19,6 +18,7 @@ from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
 from tests.kafka.oracle.runs import OldCluster, compare_new, compare_old
 from tests.kafka.script_cases import RECORDED_CLUSTER_ID
 from tests.paths import ROOT
+from tests.real_kafka import Kafka39, Kafka44, KafkaCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

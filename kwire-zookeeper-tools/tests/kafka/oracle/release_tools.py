@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kwire.testing.kafka.jars import jars, jars_of
+from tests.real_kafka.jars import jars, jars_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,8 +22,8 @@ from tests.kafka.oracle.releases import CLASSES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import KafkaCluster
     from tests.kafka.oracle.release_tools import ReleaseTools
+    from tests.real_kafka import KafkaCluster
 
 HERE = Path(__file__).parent
 MOVING = "is still in progress"

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import pytest
 
-from kwire.testing.free_ports import free_ports
-from kwire.testing.kafka.jars import jars_of
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire_zookeeper_tools.jolokia import MAX_BYTES
 from kwire_zookeeper_tools.tools.jmx_tool import python_time_format
+from tests.free_ports import free_ports
+from tests.real_kafka.jars import jars_of
 from tests.zookeeper_tools.tools.running import output, run
 
 

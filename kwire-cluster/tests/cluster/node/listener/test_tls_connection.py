@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest, Limits
 from kwire_cluster.node.listener.listener import Listener
 from kwire_cluster.security.node_security import NodeSecurity
@@ -19,6 +18,7 @@ from kwire_cluster.security.scram_users import ScramUsers
 from tests.cluster.node.listener.test_listener import EchoDispatcher, RecordingObserver, framed
 from tests.cluster.node.secured import node_settings, tls_properties
 from tests.eventually import eventually
+from tests.real_kafka.certificates import CertificateAuthority
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

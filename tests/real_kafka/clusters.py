@@ -26,18 +26,18 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
 )
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol.scram_passwords import MIN_ITERATIONS, salted_password
-from kwire.testing.free_ports import free_ports
-from kwire.testing.kafka.errors import StartFailed
-from kwire.testing.kafka.jars import jars
-from kwire.testing.kafka.java import START_SECONDS, JavaServer
 from kwire.uuids import uuid_to_text
+from tests.free_ports import free_ports
+from tests.real_kafka.errors import StartFailed
+from tests.real_kafka.jars import jars
+from tests.real_kafka.java import START_SECONDS, JavaServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire._util.secret import Secret
     from kwire.declare import Message, Request
-    from kwire.testing.kafka.security import ClusterSecurity
+    from tests.real_kafka.security import ClusterSecurity
 
 R = TypeVar("R", bound="Message")
 
@@ -234,7 +234,7 @@ class KafkaCluster:
         """The names of the listeners of clients, the main one first."""
         if self.security is None:
             return ("PLAINTEXT",)
-        from kwire.testing.kafka.security import LISTENERS
+        from tests.real_kafka.security import LISTENERS
 
         return (*LISTENERS, *self.security.listeners)
 

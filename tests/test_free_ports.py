@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from kwire.testing.free_ports import free_ports
+from tests.free_ports import free_ports
 
 
 def test_ports_are_not_assigned_to_others_and_a_server_can_listen_there() -> None:

@@ -28,7 +28,7 @@ from kwire.client.security import (
     TlsConfig,
     UnsecuredToken,
 )
-from kwire.testing.kafka.certificates import CertificateAuthority, IssuedCertificate
+from tests.real_kafka.certificates import CertificateAuthority, IssuedCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

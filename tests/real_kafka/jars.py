@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kwire.storage.staging import base_folder
-from kwire.testing.kafka.errors import JarDownloadFailed, MissingTools
+from tests.real_kafka.errors import JarDownloadFailed, MissingTools
 
 MIN_JAVA = 17
 """The oldest Java version that runs the brokers of Kafka 4."""
@@ -55,7 +55,7 @@ def _missing_java() -> str | None:
     tool = f"Java {MIN_JAVA} or newer (`java`): runs Kafka's brokers; for example `apt install default-jre-headless`"
     if shutil.which("java") is None:
         return tool
-    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607  # from the user's PATH
+    run = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # from the user's PATH
     version = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
     if version is None or int(version[1]) < MIN_JAVA:
         return f"{tool}; found: {run.stderr.strip()}"
@@ -72,7 +72,7 @@ def _download(pom: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as partial:
         run = subprocess.run(
-            [  # noqa: S607  # from the user's PATH
+            [  # from the user's PATH
                 "mvn",
                 "--quiet",
                 "--batch-mode",

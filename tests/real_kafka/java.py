@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kwire._util.child_process import ChildProcess
-from kwire.testing.kafka.errors import StartFailed
+from tests.real_kafka.errors import StartFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,8 @@ ports of 127.0.0.1, and their data is in a temporary folder that is removed with
 
 from __future__ import annotations
 
-from kwire.testing.kafka.clusters import Kafka39, Kafka44, KafkaBroker, KafkaCluster
-from kwire.testing.kafka.errors import JarDownloadFailed, KafkaTestingError, MissingTools, StartFailed
+from tests.real_kafka.clusters import Kafka39, Kafka44, KafkaBroker, KafkaCluster
+from tests.real_kafka.errors import JarDownloadFailed, KafkaTestingError, MissingTools, StartFailed
 
 __all__ = [
     "JarDownloadFailed",
