@@ -140,11 +140,12 @@ def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatc
 
 
 def test_verb_that_contributing_adds_is_a_command(tmp_path: Path) -> None:
-    """The file is added to a copy of the package, and nothing else is edited."""
+    """The function is added to the module of its noun in a copy of the package, and nothing else is edited."""
     _, example = blocks(CONTRIBUTING, "python")
     package = tmp_path / "kwire_admin"
     shutil.copytree(ROOT / "kwire-admin" / "src" / "kwire_admin", package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "operations" / "verbs" / "topics" / "largest.py").write_text(example, encoding="utf-8")
+    with (package / "operations" / "verbs" / "topics.py").open("a", encoding="utf-8") as topics:
+        topics.write(f"\n\n{example}")
 
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
 

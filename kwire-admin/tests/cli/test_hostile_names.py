@@ -25,9 +25,9 @@ from kwire_admin.cli.verb_run import VerbRun
 from kwire_admin.cli.verb_session import VerbSession
 from kwire_admin.compat.options import OptionValues
 from kwire_admin.compat.script import ScriptRun
+from kwire_admin.operations.changes import ItemChange
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.registry import find_verb
-from kwire_admin.operations.verbs.changes import ItemChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable

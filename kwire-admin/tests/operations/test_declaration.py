@@ -11,7 +11,7 @@ from kwire_admin.operations import registry
 from kwire_admin.operations.declaration import operation
 from kwire_admin.operations.parameters import REQUIRED, Argument, Danger, Option, declared_parameters
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.elections.run import ElectionType
+from kwire_admin.operations.verbs.elections import ElectionType
 
 if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Operation

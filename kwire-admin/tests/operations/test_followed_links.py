@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire_admin.cli.completion.name_cache import write_atomically
 from kwire_admin.compat.install import install
-from kwire_admin.operations.written_files import LocalFiles
+from kwire_admin.operations.run import WrittenFiles
 from tests.followed_links import check_writer
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_written_files_do_not_follow_links(tmp_path: Path) -> None:
-    check_writer(lambda path: LocalFiles().write(path, "new"), tmp_path)
+    check_writer(lambda path: WrittenFiles().write(path, "new"), tmp_path)
 
 
 def test_cache_of_names_does_not_follow_links(tmp_path: Path) -> None:

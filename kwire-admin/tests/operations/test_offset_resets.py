@@ -24,7 +24,6 @@ from kwire.messages.kafka.metadata import (
     MetadataResponseTopic,
 )
 from kwire.testing import FakeCluster
-from kwire_admin.operations.argument_checks import check_arguments
 from kwire_admin.operations.offset_resets import (
     CommittedTarget,
     NoCommittedOffset,
@@ -36,7 +35,7 @@ from kwire_admin.operations.offset_resets import (
     read_offsets,
     time_before,
 )
-from kwire_admin.operations.parameters import InvalidArgument
+from kwire_admin.operations.parameters import InvalidArgument, check_arguments
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
 from tests.cli.running import kwire
 from tests.client.admin.scripted_broker import scripted_broker

@@ -15,26 +15,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kwire_admin.http.schemas import body_schema
-from kwire_admin.operations import registry
+from kwire_admin.operations import acl_resources, registry, resources
 from kwire_admin.operations.offset_resets import DURATION, parse_duration
 from kwire_admin.operations.parameters import (
     CONFIG,
     INDEX,
+    NODE,
     PORT,
     REPLICA_ASSIGNMENT,
     InvalidArgument,
     parse_assignment,
     parse_configs,
+    parse_node,
 )
-from kwire_admin.operations.verbs import acl_resources, resources
-from kwire_admin.operations.verbs.feature_levels import LEVEL, parse_levels
-from kwire_admin.operations.verbs.node_ids import NODE, parse_node
-from kwire_admin.operations.verbs.plan_options import GOAL, parse_balance
-from kwire_admin.operations.verbs.positions import LOOKUP, POSITION, RESET, parse_position
-from kwire_admin.operations.verbs.quota_entities import QUOTA, parse_values
-from kwire_admin.operations.verbs.raft_voters import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
-from kwire_admin.operations.verbs.reassignments import SIZE, parse_size
-from kwire_admin.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
+from kwire_admin.operations.partitions import PARTITION, PARTITIONS, parse_partition
+from kwire_admin.operations.positions import LOOKUP, POSITION, RESET, parse_position
+from kwire_admin.operations.reassignment_runs import SIZE, parse_size
+from kwire_admin.operations.verbs.features import LEVEL, parse_levels
+from kwire_admin.operations.verbs.quorum import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
+from kwire_admin.operations.verbs.quotas import QUOTA, parse_values
+from kwire_admin.operations.verbs.reassign_partitions.plan import GOAL, parse_balance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from kazoo.hosts import collect_hosts
 
 from kwire_admin.operations import registry
-from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.verbs.node_ids import NODE
+from kwire_admin.operations.parameters import NODE, InvalidArgument
 from kwire_cluster.zookeeper.connection import check_hosts
 from kwire_cluster.zookeeper.store import check_path
 from kwire_zookeeper_tools.verbs.zookeeper.decode import PATH

@@ -22,8 +22,7 @@ from kwire_admin.cli.row_output import print_error, print_output, print_rows
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument, typed
 from kwire_admin.operations.registry import needs_asyncio
-from kwire_admin.operations.run import Run
-from kwire_admin.operations.runner import run_verb
+from kwire_admin.operations.run import Run, run_verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

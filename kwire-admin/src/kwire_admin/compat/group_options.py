@@ -113,7 +113,7 @@ async def warn_of_missing(run: ScriptRun, admin: AdminClient, what: Coordinated 
     Kafka's scripts do not: their lists look complete.
     """
     from kwire_admin.operations.run import Run
-    from kwire_admin.operations.verbs.visibility import warn_of_unknown
+    from kwire_admin.operations.visibility import warn_of_unknown
 
     await warn_of_unknown(Run(admin, warn=lambda sentence: run.warn(f"WARN: {sentence}")), what, {})
 

@@ -34,9 +34,7 @@ from kwire_admin.http.responses import error_name, error_response, refuse, rows_
 from kwire_admin.http.workers import PrincipalBusy, PrincipalWorkers
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument
-from kwire_admin.operations.run import Run
-from kwire_admin.operations.runner import run_verb
-from kwire_admin.operations.written_files import ReturnedFiles
+from kwire_admin.operations.run import ReturnedFiles, Run, run_verb
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kwire._util.secret import Secret
 from kwire._util.similar_names import similar
 from kwire_admin.http.responses import Page
-from kwire_admin.operations.argument_checks import check_arguments
-from kwire_admin.operations.parameters import Danger, InvalidArgument
+from kwire_admin.operations.parameters import Danger, InvalidArgument, check_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,8 +14,7 @@ from uuid import UUID
 from kwire._util.secret import Secret
 
 if TYPE_CHECKING:
-    from kwire_admin.operations.argument_checks import Choice
-    from kwire_admin.operations.parameters import Parameter
+    from kwire_admin.operations.parameters import Choice, Parameter
 
 __all__ = ["Components", "absent_schema", "body_schema", "choice_schema", "parameter_schema"]
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kwire.authorization.requirement import Requirement
     from kwire.client.admin import AdminError
     from kwire.protocol.negotiated_versions import Dialect
-    from kwire_admin.operations.argument_checks import Choice
+    from kwire_admin.operations.parameters import Choice
 
 __all__ = [
     "ANYWHERE",
@@ -255,7 +255,7 @@ class Operation(Rules):
     @property
     def noun(self) -> str:
         """The noun of a verb in a command line, such as `topics`."""
-        return self.function.__module__.split(".")[-2].replace("_", "-")
+        return self.function.__module__.partition(".verbs.")[2].partition(".")[0].replace("_", "-")
 
     @property
     def help(self) -> str:

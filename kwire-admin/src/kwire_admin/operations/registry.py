@@ -1,17 +1,18 @@
-"""Lookup of operations by name. Files are the list: adding a file adds an operation, and nothing else names it.
+"""Lookup of operations by name.
 
-| operations | files |
+| operations | declared |
 |---|---|
-| verbs | the function of its name in `verbs/<noun>/<verb>.py`; the docstring of the package is the help of the noun |
+| nouns | `NOUNS` of the package `verbs` |
+| verbs | the operations in `verbs/<noun>.py`; in a package of the noun, also the function of its name in `<verb>.py` |
 | tools | a function in a module of its name in a package of tools, or in its `ROWS`; an entry point of `kwire.tools` |
 
-Packages of nouns and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
+Packages of verbs and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
 An entry point of a tool has the name of the tool:
 
     [project.entry-points."kwire.tools"]
     count-topics = "my_package.count_topics:count_topics"
 
-Names are known without importing an operation, and one is imported when it is found.
+Nouns and tools are known without importing an operation. A verb with an import that takes long has a module of its own.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire._util.products import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
-    from types import ModuleType
 
     from kwire_admin.operations.declaration import Operation
 
@@ -34,6 +34,7 @@ __all__ = [
     "GROUP",
     "VERB_ALIASES",
     "BrokenTool",
+    "Noun",
     "find_noun",
     "find_tool",
     "find_tools",
@@ -60,21 +61,40 @@ VERB_ALIASES = {"ls": "list", "rm": "delete"}
 # Verbs
 
 
-@cache
-def _own_nouns() -> dict[str, str]:
-    return _packages(VERBS)
+class Noun(NamedTuple):
+    """A noun of the command.
+
+    Attributes:
+        help: the sentence of the help.
+        aliases: its other names, beside its singular.
+        needs_asyncio: True if its verbs run in asyncio only.
+    """
+
+    help: str
+    aliases: tuple[str, ...] = ()
+    needs_asyncio: bool = False
 
 
 @cache
-def _all_nouns() -> dict[str, str]:
-    """Return the package of each noun, also of other products."""
-    others = (_packages(point.value) for point in entry_points("kwire.nouns"))
-    return {name: package for packages in (*others, _own_nouns()) for name, package in packages.items()}
+def _own_nouns() -> dict[str, tuple[str, Noun]]:
+    return _nouns_of(VERBS)
 
 
-def _package_of(noun: str) -> str:
-    """Return the package of a noun. One of this product is found without a look at others."""
-    return _own_nouns().get(noun) or _all_nouns()[noun]
+@cache
+def _all_nouns() -> dict[str, tuple[str, Noun]]:
+    """Return the module and the declaration of each noun, also of other products."""
+    others = (_nouns_of(point.value) for point in entry_points("kwire.nouns"))
+    return {name: noun for nouns in (*others, _own_nouns()) for name, noun in nouns.items()}
+
+
+def _nouns_of(package: str) -> dict[str, tuple[str, Noun]]:
+    declared: Mapping[str, Noun] = imported(package).NOUNS
+    return {name: (f"{package}.{name.replace('-', '_')}", noun) for name, noun in declared.items()}
+
+
+def _noun(name: str) -> tuple[str, Noun]:
+    """Return the module and the declaration of a noun. One of this product is found without a look at others."""
+    return _own_nouns().get(name) or _all_nouns()[name]
 
 
 @cache
@@ -86,7 +106,8 @@ def nouns() -> tuple[str, ...]:
 @cache
 def verb_names(noun: str) -> tuple[str, ...]:
     """Return the names of the verbs of a noun in alphabetical order."""
-    return tuple(sorted(_modules(_package_of(noun))))
+    module, _ = _noun(noun)
+    return tuple(sorted({*_verbs_in(module), *_modules(module)}))
 
 
 def find_noun(name: str) -> str | None:
@@ -103,31 +124,34 @@ def find_noun(name: str) -> str | None:
 
 def find_verb(noun: str, name: str) -> Operation | None:
     """Return a verb of a noun, or None if it is unknown. `ls` is list, and `rm` is delete."""
-    return _find(_package_of(noun), VERB_ALIASES.get(name, name))
+    module, _ = _noun(noun)
+    name = VERB_ALIASES.get(name, name)
+    return _verbs_in(module).get(name) or _find(module, name)
 
 
 @cache
+def _verbs_in(module: str) -> dict[str, Operation]:
+    """Return the verbs in the module of a noun by name."""
+    from kwire_admin.operations.declaration import Operation
+
+    values = vars(imported(module)).values()
+    return {value.name: value for value in values if isinstance(value, Operation)}
+
+
 def noun_aliases(noun: str) -> tuple[str, ...]:
-    """Return the other names of a noun: its singular, and the tuple ALIASES of its package."""
-    listed: tuple[str, ...] = getattr(_noun_package(noun), "ALIASES", ())
-    singular = noun.removesuffix("s")
-    return listed if singular == noun else (singular, *listed)
+    """Return the other names of a noun: its singular, and its declared aliases."""
+    singular, aliases = noun.removesuffix("s"), _noun(noun)[1].aliases
+    return aliases if singular == noun else (singular, *aliases)
 
 
 def needs_asyncio(noun: str) -> bool:
-    """Return whether the verbs of a noun run in asyncio only: NEEDS_ASYNCIO of its package."""
-    return getattr(_noun_package(noun), "NEEDS_ASYNCIO", False)
+    """Return whether the verbs of a noun run in asyncio only."""
+    return _noun(noun)[1].needs_asyncio
 
 
-@cache
 def noun_help(noun: str) -> str:
-    """Return the first line of the docstring of a noun's package."""
-    return (_noun_package(noun).__doc__ or "").partition("\n")[0]
-
-
-def _noun_package(noun: str) -> ModuleType:
-    """Import the package of a noun, which imports none of its verbs."""
-    return imported(_package_of(noun))
+    """Return the sentence of the help of a noun."""
+    return _noun(noun)[1].help
 
 
 # Tools
@@ -259,35 +283,15 @@ def names_of(package: str) -> list[str]:
     return sorted(_modules(package))
 
 
-def _entries(package: str) -> Iterator[os.DirEntry[str]]:
-    """Return the entries of the folders of a package. Only packages of this product are imported for it."""
-    if package.startswith(VERBS):
-        folders: Iterable[str] = imported(package).__path__
-    else:
-        from importlib.util import find_spec
-
-        spec = find_spec(package)
-        folders = (spec and spec.submodule_search_locations) or ()
-    for folder in folders:
-        with os.scandir(folder) as entries:
-            yield from entries
-
-
 @cache
 def _modules(package: str) -> dict[str, str]:
     """Return the modules of a package by the name in a command line.
 
     A module with the name of a keyword or a builtin of Python has an underscore at its end.
     """
-    names = (entry.name for entry in _entries(package))
-    modules = (name.removesuffix(".py") for name in names if name.endswith(".py") and name != "__init__.py")
-    return {_spelled(module): module for module in modules}
-
-
-def _packages(package: str) -> dict[str, str]:
-    """Return the packages in a package by the name in a command line."""
-    names = (entry.name for entry in _entries(package) if os.path.exists(f"{entry.path}/__init__.py"))  # noqa: PTH110  # a command does without pathlib
-    return {_spelled(name): f"{package}.{name}" for name in names}
+    files = [file for folder in getattr(imported(package), "__path__", ()) for file in os.listdir(folder)]  # noqa: PTH208  # a command does without pathlib
+    modules = (file.removesuffix(".py") for file in files if file.endswith(".py") and file != "__init__.py")
+    return {module.strip("_").replace("_", "-"): module for module in modules}
 
 
 def _find(package: str, name: str) -> Operation | None:
@@ -297,8 +301,3 @@ def _find(package: str, name: str) -> Operation | None:
         return None
     operation: Operation = getattr(imported(f"{package}.{module}"), module)
     return operation
-
-
-def _spelled(module: str) -> str:
-    """Return the name in a command line for the name of a module."""
-    return module.strip("_").replace("_", "-")

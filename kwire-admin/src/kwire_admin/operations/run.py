@@ -17,18 +17,90 @@ its own.
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
+from io import StringIO
+
 from kwire._util.light_dataclasses import KW_ONLY, dataclass, field
-from kwire._util.light_typing import TYPE_CHECKING, Any
-from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.written_files import LocalFiles
+from kwire._util.light_typing import TYPE_CHECKING, Any, TextIO
+from kwire.client.admin.errors import NotSupported
+from kwire_admin.operations.parameters import InvalidArgument, check_arguments
+from kwire_admin.operations.suggestions import with_suggestions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kwire.client.admin import AdminClient, Progress
-    from kwire_admin.operations.written_files import WrittenFiles
+    from kwire.protocol.negotiated_versions import Dialect
+    from kwire_admin.operations.declaration import Operation
 
-__all__ = ["Run"]
+
+class WrittenFiles:
+    """Files that a verb writes: those of the user of this process."""
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file as a whole, or not at all.
+
+        Raises:
+            InvalidArgument: the file cannot be written.
+        """
+        from kwire._util.atomic_file import replace_file
+
+        try:
+            replace_file(path, text)
+        except OSError as error:
+            raise InvalidArgument(f"{path} cannot be written: {os.strerror(error.errno or 0)}") from None
+
+    def check_new(self, path: Path) -> None:
+        """Check that a file does not exist.
+
+        Raises:
+            InvalidArgument: it exists.
+        """
+        if path.exists():
+            raise InvalidArgument(f"{path} exists already")
+
+    @contextmanager
+    def create(self, path: Path) -> Iterator[TextIO]:
+        """Create a file for a secret before the secret exists. If the block raises, the file is removed.
+
+        Raises:
+            InvalidArgument: the file exists, or cannot be written.
+        """
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise InvalidArgument(f"cannot write the secret to {path}: {error.strerror}") from None
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            try:
+                yield stream
+            except BaseException:
+                path.unlink()
+                raise
+
+
+class ReturnedFiles(WrittenFiles):
+    """Files as parts of a response.
+
+    Attributes:
+        texts: the texts by path.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def write(self, path: Path, text: str) -> None:
+        self.texts[str(path)] = text
+
+    def check_new(self, path: Path) -> None:
+        """Accept every path: no file is written."""
+
+    @contextmanager
+    def create(self, path: Path) -> Iterator[TextIO]:
+        stream = StringIO()
+        yield stream
+        self.write(path, stream.getvalue())
 
 
 def _ignore(shown: object) -> None:
@@ -72,7 +144,7 @@ class Run:
     note: Callable[[str], None] = _ignore
     show: Callable[[str], None] = _ignore
     here: bool = True
-    files: WrittenFiles = field(default_factory=LocalFiles)
+    files: WrittenFiles = field(default_factory=WrittenFiles)
     interruption: str | None = field(default=None, init=False)
 
     @property
@@ -90,3 +162,30 @@ class Run:
         if self.client is None:
             raise InvalidArgument("name the cluster: give --bootstrap HOST:PORT")
         return self.client
+
+
+CLUSTERS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
+"""Kinds of clusters by dialect."""
+
+
+async def run_verb(verb: Operation, run: Run, values: Mapping[str, Any]) -> list[Any]:
+    """Run a verb, and return its rows and failures.
+
+    The first errors because of unknown names have the most similar names that exist.
+
+    Args:
+        values: the values of its parameters by name.
+
+    Raises:
+        NotSupported: clusters of this kind do not have the verb.
+        InvalidArgument: see `check_arguments`.
+        KwireError, InvalidArgument, Unhealthy: see the verb.
+    """
+    check_arguments(verb.parameters, verb.choices, values)
+    if not run.has_cluster:
+        return await verb(run, **values)
+    dialect = run.admin.dialect
+    if dialect not in verb.dialects:
+        kind = CLUSTERS[verb.dialects[0]]
+        raise NotSupported(f"kafka {verb.noun} {verb.name}", f"it works on {kind}, and this is {CLUSTERS[dialect]}")
+    return await with_suggestions(run.admin, verb(run, **values))

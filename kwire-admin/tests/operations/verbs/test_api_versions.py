@@ -10,7 +10,7 @@ from kwire.client.admin import AdminClient
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.testing import FakeCluster
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.brokers.api_versions import ServedApi, api_versions
+from kwire_admin.operations.verbs.brokers import ServedApi, api_versions
 
 if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect

@@ -10,7 +10,7 @@ import pytest
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.rows import json_value
-from kwire_admin.operations.verbs.acls.apply import read_acls
+from kwire_admin.operations.verbs.acls import read_acls
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:

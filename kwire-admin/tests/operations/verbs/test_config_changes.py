@@ -11,9 +11,10 @@ from kwire.client.admin.config_values import ConfigSource, ConfigValue
 from kwire.client.admin.quotas import ClientQuotaEntity, SpecialName, entity_name_text, parse_entity_name
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
+from kwire_admin.operations.config_changes import change_configs
 from kwire_admin.operations.parameters import NotFound
+from kwire_admin.operations.resources import ConfigsChanged
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.config_changes import ConfigsChanged, change_configs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -16,16 +16,16 @@ from kwire.terminal.problems import UNREACHABLE, exit_code
 from kwire.testing import FakeCluster
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.brokers.api_versions import api_versions
-from kwire_admin.operations.verbs.brokers.list_ import list_ as list_brokers
-from kwire_admin.operations.verbs.features.describe import describe as describe_features
-from kwire_admin.operations.verbs.groups.describe import describe as describe_groups
-from kwire_admin.operations.verbs.groups.lag import lag
+from kwire_admin.operations.verbs.brokers import api_versions
+from kwire_admin.operations.verbs.brokers import list_ as list_brokers
+from kwire_admin.operations.verbs.features import describe as describe_features
+from kwire_admin.operations.verbs.groups import describe as describe_groups
+from kwire_admin.operations.verbs.groups import lag
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
-from kwire_admin.operations.verbs.log_dirs.list_ import list_ as list_log_dirs
-from kwire_admin.operations.verbs.offsets.delete_records import delete_records
-from kwire_admin.operations.verbs.offsets.list_ import list_ as list_offsets
-from kwire_admin.operations.verbs.topics.list_ import list_ as list_topics
+from kwire_admin.operations.verbs.log_dirs import list_ as list_log_dirs
+from kwire_admin.operations.verbs.offsets import delete_records
+from kwire_admin.operations.verbs.offsets import list_ as list_offsets
+from kwire_admin.operations.verbs.topics import list_ as list_topics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

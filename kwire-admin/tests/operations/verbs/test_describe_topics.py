@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from kwire.client.admin import AdminClient, TopicDescription
 from kwire.testing import FakeCluster
 from kwire_admin.operations.declaration import Failure
-from kwire_admin.operations.partition_states import MIN_ISR, PartitionTrouble, min_isr
+from kwire_admin.operations.partitions import MIN_ISR, PartitionTrouble, min_isr
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.topics.describe import describe
-from kwire_admin.operations.verbs.topics.list_ import list_
+from kwire_admin.operations.verbs.topics import describe, list_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,10 +26,10 @@ from kwire.messages.kafka.metadata import (
 )
 from kwire.testing import FakeCluster
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.brokers.list_ import list_ as list_brokers
-from kwire_admin.operations.verbs.groups.list_ import list_ as list_groups
-from kwire_admin.operations.verbs.topics.list_ import list_ as list_topics
-from kwire_admin.operations.verbs.visibility import warn_if_hidden
+from kwire_admin.operations.verbs.brokers import list_ as list_brokers
+from kwire_admin.operations.verbs.groups import list_ as list_groups
+from kwire_admin.operations.verbs.topics import list_ as list_topics
+from kwire_admin.operations.visibility import warn_if_hidden
 from tests.client.admin.scripted_broker import ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from kwire.terminal.problems import REFUSED, UNKNOWN, UNREACHABLE, exit_code
 from kwire.testing import FakeCluster
 from kwire_admin.cli.verb_run import exit_code_of_items
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.groups.lag import lag
-from kwire_admin.operations.verbs.groups.list_ import list_ as list_groups
-from kwire_admin.operations.verbs.transactions.list_ import list_ as list_transactions
+from kwire_admin.operations.verbs.groups import lag
+from kwire_admin.operations.verbs.groups import list_ as list_groups
+from kwire_admin.operations.verbs.transactions import list_ as list_transactions
 
 
 @pytest.mark.parametrize("seed", range(6))

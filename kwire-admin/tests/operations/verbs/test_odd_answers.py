@@ -14,8 +14,7 @@ from kwire_admin.operations import registry
 from kwire_admin.operations.declaration import Failure, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument
 from kwire_admin.operations.rows import cells, json_value
-from kwire_admin.operations.run import Run
-from kwire_admin.operations.runner import run_verb
+from kwire_admin.operations.run import Run, run_verb
 from tests.operations.verbs.dry_runs import find_verb_of, parse_case
 from tests.operations.verbs.odd_answers import odd_broker
 

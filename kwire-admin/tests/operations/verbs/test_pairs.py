@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire_admin.operations.argument_checks import Choice
-from kwire_admin.operations.parameters import Danger
+from kwire_admin.operations.parameters import Choice, Danger
 from tests.operations.verbs.dry_runs import verb_of
 from tests.operations.verbs.pairs import Pair, pairs, setting_cases, unsetting_cases
 

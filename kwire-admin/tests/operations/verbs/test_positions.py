@@ -6,7 +6,7 @@ import pytest
 
 from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.verbs.positions import parse_position
+from kwire_admin.operations.positions import parse_position
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from kwire_admin.operations.cluster_document.state import DocumentState, Section
 from kwire_admin.operations.rows import json_value
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.configs import apply as apply_module
-from kwire_admin.operations.verbs.features.downgrade import downgrade
-from kwire_admin.operations.verbs.features.upgrade import upgrade
+from kwire_admin.operations.verbs.features import downgrade, upgrade
 from kwire_admin.operations.verbs.groups import reset_offsets as reset_module
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
-from kwire_admin.operations.verbs.offsets.delete_records import delete_records
+from kwire_admin.operations.verbs.offsets import delete_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

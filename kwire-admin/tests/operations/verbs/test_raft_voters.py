@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.verbs.raft_voters import parse_directory_id
+from kwire_admin.operations.verbs.quorum import parse_directory_id
 
 
 def test_directory_id_has_kafkas_form() -> None:

@@ -1,11 +1,12 @@
-"""Verbs are found by their files, and every declaration is complete."""
+"""Every noun has verbs, and every declaration is complete."""
 
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 
 from kwire_admin.cli.verb_command import verb_command
-from kwire_admin.operations import registry
+from kwire_admin.operations import registry, verbs
 from kwire_admin.operations.names import NAMES, kinds
 from kwire_admin.operations.parameters import Danger, Option
 from kwire_admin.operations.rows import columns
@@ -72,6 +73,8 @@ def test_short_names_of_verbs() -> None:
     assert registry.find_verb("topics", "nosuch") is None
 
 
-def test_help_of_nouns_needs_no_import() -> None:
+def test_nouns_are_the_modules_of_verbs() -> None:
+    modules = {module.name.replace("_", "-") for module in pkgutil.iter_modules(verbs.__path__)}
+    assert modules == verbs.NOUNS.keys()
     for noun in registry.nouns():
         assert registry.noun_help(noun).endswith(".")

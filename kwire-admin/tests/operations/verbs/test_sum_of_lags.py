@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.groups.lag import lag
+from kwire_admin.operations.verbs.groups import lag
 from tests.client.admin.test_group_lags import Coordinator1, admin_of
 
 

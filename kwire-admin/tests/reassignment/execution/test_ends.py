@@ -21,11 +21,10 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
 from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers
 from kwire_admin.operations.parameters import NotFound
+from kwire_admin.operations.reassignment_runs import explain
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.reassign_partitions import rollback as rollback_module
-from kwire_admin.operations.verbs.reassign_partitions.cancel import cancel
-from kwire_admin.operations.verbs.reassign_partitions.status import status
-from kwire_admin.operations.verbs.reassignments import explain
+from kwire_admin.operations.verbs import reassign_partitions
+from kwire_admin.operations.verbs.reassign_partitions import cancel, status
 from kwire_admin.reassignment.errors import MovesLeft
 from kwire_admin.reassignment.execution.executor import ExecutionOptions, Executor
 from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.client.admin import ConfigChange, ConfigResource
-    from kwire_admin.operations.verbs.execution import ExecutionRequest
+    from kwire_admin.operations.reassignment_execution import ExecutionRequest
 
 
 class Moving(AdminClient):
@@ -91,11 +90,11 @@ async def test_rollback_keeps_the_throttle_of_its_run(
         requests.append(request)
         return []
 
-    monkeypatch.setattr(rollback_module, "newest_run_of", newest)
-    monkeypatch.setattr(rollback_module, "is_over", lambda _: True)
-    monkeypatch.setattr(rollback_module, "read_file", lambda _: None)
-    monkeypatch.setattr(rollback_module, "execute_file", execute)
-    await rollback_module.rollback(Run(None), throttle=given)
+    monkeypatch.setattr(reassign_partitions, "newest_run_of", newest)
+    monkeypatch.setattr(reassign_partitions, "is_over", lambda _: True)
+    monkeypatch.setattr(reassign_partitions, "read_file", lambda _: None)
+    monkeypatch.setattr(reassign_partitions, "execute_file", execute)
+    await reassign_partitions.rollback(Run(None), throttle=given)
     assert [request.throttle for request in requests] == [expected]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kwire._util.folder_lock import FolderInUse
 from kwire_admin.operations.declaration import Failed
-from kwire_admin.operations.verbs.reassignments import check_not_running, finished
+from kwire_admin.operations.reassignment_runs import check_not_running, finished
 from kwire_admin.reassignment import InvalidJournal, Move, PartitionKey, ReassignError
 from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
 from kwire_admin.reassignment.execution.run_folder import (

@@ -21,7 +21,7 @@ async def run(run: ScriptRun) -> None:
 
 async def print_api_versions(run: ScriptRun) -> None:
     """Print a block for each broker, as `NodeApiVersions` of Kafka 4.4 does."""
-    from kwire_admin.operations.verbs.brokers.api_versions import known_apis
+    from kwire_admin.operations.verbs.brokers import known_apis
 
     admin = await run.admin()
     served = await admin.describe_api_versions()

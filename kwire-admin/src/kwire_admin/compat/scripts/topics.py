@@ -228,7 +228,7 @@ async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
 
 async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
-    from kwire_admin.operations.partition_states import PartitionTrouble, min_isr
+    from kwire_admin.operations.partitions import PartitionTrouble, min_isr
 
     if not names:
         return

@@ -31,7 +31,7 @@ from kwire.client.admin import (
 from kwire_admin.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section
 from kwire_admin.operations.config_journal import HIDDEN
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.verbs.resources import name_resource
+from kwire_admin.operations.resources import name_resource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

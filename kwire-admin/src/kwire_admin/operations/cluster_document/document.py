@@ -47,10 +47,10 @@ from kwire.client.admin import (
 )
 from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire.declare.secrets import is_secret_config
+from kwire_admin.operations.acl_resources import acl_of_row
 from kwire_admin.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire_admin.operations.config_journal import HIDDEN
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.verbs.acl_resources import acl_of_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

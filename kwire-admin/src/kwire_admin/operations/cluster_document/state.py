@@ -134,7 +134,7 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
 
 
 async def _is_partial(admin: AdminClient, wanted: bool) -> bool:
-    from kwire_admin.operations.verbs.visibility import may_be_incomplete
+    from kwire_admin.operations.visibility import may_be_incomplete
 
     return wanted and await may_be_incomplete(admin, "topics")
 

@@ -13,7 +13,7 @@ from kwire.client.admin import ConfigChange
 from kwire_admin.operations.cluster_document.differences import FACTOR, SIZE
 from kwire_admin.operations.cluster_document.state import Section
 from kwire_admin.operations.cluster_document.steps import by_subject, steps
-from kwire_admin.operations.verbs.config_changes import unknown_config
+from kwire_admin.operations.config_changes import unknown_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

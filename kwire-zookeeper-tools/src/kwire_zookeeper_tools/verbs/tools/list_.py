@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kwire_admin.operations.declaration import Need, Rows, operation
-from kwire_admin.operations.parameters import Danger, Option
+from kwire_admin.operations.parameters import NODE, Danger, Option, parse_node
 from kwire_admin.operations.registry import find_tools
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.node_ids import NODE, parse_node
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from kwire._util.similar_names import similar
 from kwire.client.admin import AdminError
 from kwire_admin.operations.command_line import check_words, danger_of_words, needs_given_cluster
 from kwire_admin.operations.declaration import Failed, Failure, Operation, Rows, TimedOut, operation
-from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, NotFound, Option
+from kwire_admin.operations.parameters import NODE, Argument, Danger, InvalidArgument, NotFound, Option, parse_node
 from kwire_admin.operations.registry import BrokenTool, find_tool, tool_names
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.node_ids import NODE, parse_node
 from kwire_zookeeper_tools.tool_run import Environment
 from kwire_zookeeper_tools.tool_runner import TIMED_OUT, USAGE, ToolRunResult, run_tool_words
 

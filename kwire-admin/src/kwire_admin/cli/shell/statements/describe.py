@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire_admin.cli.shell.session import shell_session
 from kwire_admin.cli.verb_command import verb_command
-from kwire_admin.operations.verbs.topics.describe import describe as topics_describe
+from kwire_admin.operations.verbs.topics import describe as topics_describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,9 +24,9 @@ from kwire_admin.operations.cluster_health.replication import replication_proble
 from kwire_admin.operations.cluster_health.sources import SILENT_SHARE, Sources, ask_all_brokers, in_time, reason_of
 from kwire_admin.operations.cluster_health.zookeeper_servers import zookeeper_problems
 from kwire_admin.operations.declaration import Rows, Unhealthy, operation
-from kwire_admin.operations.partition_states import min_isr
+from kwire_admin.operations.partitions import min_isr
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.visibility import explain_if_hidden
+from kwire_admin.operations.visibility import explain_if_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

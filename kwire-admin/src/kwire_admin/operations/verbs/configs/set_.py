@@ -7,12 +7,12 @@ from pathlib import Path
 from kwire._util.light_typing import Annotated
 from kwire.client.admin import ConfigChange
 from kwire.declare.secrets import is_secret_config
-from kwire_admin.operations.argument_checks import Choice
+from kwire_admin.operations.config_changes import change_configs, read_configs
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.parameters import CONFIG, Argument, Danger, InvalidArgument, Option, parse_configs
+from kwire_admin.operations.parameters import CONFIG, Argument, Choice, Danger, InvalidArgument, Option, parse_configs
+from kwire_admin.operations.resources import ConfigsChanged, parse_resource
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.config_changes import ConfigsChanged, change_configs, read_configs
-from kwire_admin.operations.verbs.resources import RESOURCE, parse_resource
+from kwire_admin.operations.verbs.configs import Resource
 
 
 @operation(
@@ -26,9 +26,7 @@ from kwire_admin.operations.verbs.resources import RESOURCE, parse_resource
 )
 async def set_(
     run: Run,
-    resource: Annotated[
-        str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources", syntax=RESOURCE)
-    ],
+    resource: Resource,
     values: Annotated[list[str], Argument("The configs to set.", "KEY=VALUE", "configs", syntax=CONFIG)],
     append: Annotated[list[str], Option("Append to a list.", "KEY=VALUE", "configs", syntax=CONFIG)] = [],
     subtract: Annotated[list[str], Option("Remove from a list.", "KEY=VALUE", "configs", syntax=CONFIG)] = [],

@@ -10,7 +10,6 @@ from kwire._util.readable import counted
 from kwire.client.admin import AdminError, CommittedOffset, Outcomes, TopicPartition
 from kwire.client.admin.group_checks import error_if_active
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire_admin.operations.argument_checks import Choice
 from kwire_admin.operations.declaration import Failed, Failure, Rows, operation
 from kwire_admin.operations.offset_resets import (
     DURATION,
@@ -24,11 +23,11 @@ from kwire_admin.operations.offset_resets import (
     read_offsets,
     time_before,
 )
-from kwire_admin.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
+from kwire_admin.operations.parameters import Argument, Choice, Conflict, Danger, InvalidArgument, Option
+from kwire_admin.operations.partitions import PARTITIONS, partitions_of
+from kwire_admin.operations.positions import RESET, parse_position
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.group_offsets import alter_offsets, is_share_group, list_offsets
-from kwire_admin.operations.verbs.positions import RESET, parse_position
-from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+from kwire_admin.operations.verbs.groups import alter_offsets, is_share_group, list_offsets
 
 Position = Annotated[
     str | None,

@@ -9,11 +9,10 @@ from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted, duration_text
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Option
+from kwire_admin.operations.reassignment_runs import SIZE, BatchSize, MovesPerBroker, parse_size, read_file
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.execution_options import BatchSize, MovesPerBroker
-from kwire_admin.operations.verbs.plan_options import snapshot_of
-from kwire_admin.operations.verbs.reassignments import SIZE, parse_size, read_file
+from kwire_admin.operations.verbs.reassign_partitions.plan import snapshot_of
 from kwire_admin.reassignment.plan import moves_of
 from kwire_admin.reassignment.schedule import BatchLimits, batches
 

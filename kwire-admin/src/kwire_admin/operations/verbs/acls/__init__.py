@@ -1,1 +1,0 @@
-"""List, add, and delete ACLs, one by one or as a document."""

@@ -1,1 +1,0 @@
-"""List brokers, show their API versions, and unregister dead brokers."""

@@ -1,3 +1,0 @@
-"""Elect leaders of partitions."""
-
-ALIASES = ("election",)

@@ -1,3 +1,0 @@
-"""Add partitions to topics."""
-
-ALIASES = ("partition",)

@@ -1,1 +1,0 @@
-"""Show the KRaft quorum, and add and remove its voters."""

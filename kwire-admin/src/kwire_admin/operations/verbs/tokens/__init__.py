@@ -1,3 +1,0 @@
-"""List, create, renew, and expire delegation tokens."""
-
-ALIASES = ("delegation-tokens", "delegation-token")

@@ -1,1 +1,0 @@
-"""List, describe, create, change, and delete topics."""

@@ -1,1 +1,0 @@
-"""List and describe transactions, and find and end hanging transactions (KIP-664)."""

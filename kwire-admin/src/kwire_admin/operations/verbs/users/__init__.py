@@ -1,3 +1,0 @@
-"""List users with SCRAM passwords, set their passwords, and delete them."""
-
-ALIASES = ("scram-users", "scram-user")
