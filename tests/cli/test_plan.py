@@ -1,15 +1,11 @@
-"""`kwire plan` prints plans as text, as trees, or as JSON."""
+"""`kwire plan` prints plans as text or as JSON."""
 
 from __future__ import annotations
 
 import json
-import re
 
 import kwire
-from kwire import messages
-from kwire.cli.plan_tree import plan_tree
 from kwire.messages.kafka import MetadataResponse
-from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run
 
 
@@ -35,10 +31,6 @@ def test_version_with_another_layout_selects_its_class() -> None:
     assert [line.split()[0] for line in lines] == ["CreateTopicRequest_V2", "CreateTopicResponse_V2"]
 
 
-def test_tree_has_a_line_for_each_field() -> None:
-    assert_golden("api-versions.tree.txt", run("plan", "ApiVersions", "-v", "3", "-o", "tree").out)
-
-
 def test_json_output_has_the_plans() -> None:
     [document] = json.loads(run("plan", "MetadataResponse", "-v", "12", "-o", "json").out)
 
@@ -47,17 +39,6 @@ def test_json_output_has_the_plans() -> None:
         "version": 12,
         "plan": kwire.plan(MetadataResponse, version=12),
     }
-
-
-def test_tree_has_all_fields_of_every_plan() -> None:
-    """The tree has the names of the text in the same order, so it covers the whole grammar."""
-    for cls in messages.every():
-        for version in cls.versions:
-            text = kwire.plan(cls, version=version)
-            without_defaults = re.sub(r'"(?:[^"\\]|\\.)*"|(?<==)\{[^}]*\}', "", text.split(" ", 2)[2])
-            in_text = re.findall(r"[<{ ~-](\w+)(?=[:#=])", without_defaults)
-            in_tree = [re.sub(r"^[│├└─ ]*", "", line).split()[0] for line in list(plan_tree(text))[1:]]
-            assert in_tree == in_text, text
 
 
 def test_unsupported_version_is_a_usage_error() -> None:

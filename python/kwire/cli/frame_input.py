@@ -17,9 +17,9 @@ import click
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.cli import frames
 from kwire.cli.frames import Frame
-from kwire.cli.input_sources import CHUNK, InvalidInput, from_hex, is_json, read_bytes, read_documents
-from kwire.cli.message_names import find_by_name
-from kwire.declare.introspect import check_version, describe
+from kwire.cli.input_sources import CHUNK, InvalidInput, from_hex, is_json, open_source, read_bytes, read_documents
+from kwire.cli.message_options import MessageChoice, says_version
+from kwire.declare.introspect import check_version
 from kwire.errors import DecodeError, KwireError
 from kwire.frame import Splitter
 
@@ -29,22 +29,11 @@ if TYPE_CHECKING:
 
     from kwire.cli.frames import FrameKind
     from kwire.cli.input_sources import InputFormat, Shape
-    from kwire.declare import Message
-    from kwire.messages import Kind
 
 _HEX_KEYS = ("request_hex", "response_hex", "hex")
 _MESSAGE_KEYS = ("api_key", "api_version", "message", "version", "kind")
 _POSITION_KEYS = ("line", "index", "frame")
 """The position of a frame in the input of the program that wrote the document."""
-
-
-class Expected(NamedTuple):
-    """The message and kind that the command line names; None where it does not."""
-
-    dialect: str
-    kind: FrameKind | None = None
-    cls: type[Message] | None = None
-    version: int | None = None
 
 
 class FrameInput(NamedTuple):
@@ -54,15 +43,45 @@ class FrameInput(NamedTuple):
     frames: Iterator[Frame]
 
 
-def read_frames(
-    source: BufferedReader, expected: Expected, input_format: InputFormat | None, *, sized: bool
-) -> FrameInput:
-    """Read the frames of the input.
+class FrameSelection(NamedTuple):
+    """The values of `message_options`, `frame_options`, and `input_options`.
 
-    Raises:
-        InvalidInput: the input is malformed.
-        click.UsageError: the command line does not name the message of binary or hex input.
+    Attributes:
+        words: the input: hex, JSON, the name of a file, or `-` for stdin.
+        input_format: the format of the input; None to detect it.
+        message: the name of the message; None if headers or documents name it.
+        version: its version; None as above.
+        dialect: the dialect of the messages.
+        kind: requests, responses, or bodies; None for bodies.
+        sized: true if a size of four bytes precedes each frame.
     """
+
+    words: tuple[str, ...]
+    input_format: InputFormat | None
+    message: str | None
+    version: int | None
+    dialect: str
+    kind: FrameKind | None
+    sized: bool
+
+    def read(self) -> FrameInput:
+        """Read the frames.
+
+        Raises:
+            InvalidInput: the input is malformed.
+            click.UsageError: options exclude each other, the message does not exist, or binary or hex input needs one.
+        """
+        if self.kind == "request" and (self.message is not None or self.version is not None):
+            raise click.UsageError(
+                "--request cannot be combined with --message and --version: the header names message and version"
+            )
+        expected = MessageChoice.of_options(self.message, self.dialect, self.version, self.kind)
+        return _read_frames(open_source(self.words), expected, self.input_format, sized=self.sized)
+
+
+def _read_frames(
+    source: BufferedReader, expected: MessageChoice, input_format: InputFormat | None, *, sized: bool
+) -> FrameInput:
     if sized:
         _check_message_is_named(expected)
         return FrameInput("lines", _split(source, expected))
@@ -76,7 +95,7 @@ def read_frames(
     return FrameInput("one", iter([_parse_bytes(read_bytes(source, input_format), expected)]))
 
 
-def _check_message_is_named(expected: Expected) -> None:
+def _check_message_is_named(expected: MessageChoice) -> None:
     """Check that the command line names the message, which only requests do not need."""
     if expected.kind == "request":
         return
@@ -85,12 +104,12 @@ def _check_message_is_named(expected: Expected) -> None:
             "unknown message: expected --message NAME and --version N for a body, --request for requests,"
             " or --response with message and version for responses"
         )
-    if expected.version is None and not _says_version(expected.cls):
+    if expected.version is None and not says_version(expected.cls):
         versions = expected.cls.versions
         raise click.UsageError(f"{expected.cls.__name__} has versions {versions}: choose one with --version")
 
 
-def _split(source: BufferedReader, expected: Expected) -> Iterator[Frame]:
+def _split(source: BufferedReader, expected: MessageChoice) -> Iterator[Frame]:
     """Split frames by their size prefixes, as on a connection."""
     splitter = Splitter()
     number = unfinished = 0
@@ -104,13 +123,13 @@ def _split(source: BufferedReader, expected: Expected) -> Iterator[Frame]:
         raise InvalidInput(f"the input ends within frame {number + 1}, after {unfinished} bytes")
 
 
-def _parse_documents(items: Iterator[tuple[int, Any]], expected: Expected, position_key: str) -> Iterator[Frame]:
+def _parse_documents(items: Iterator[tuple[int, Any]], expected: MessageChoice, position_key: str) -> Iterator[Frame]:
     for number, document in items:
         for frame in _parse_document(document, expected):
             yield frame._replace(position={position_key: number})
 
 
-def _parse_document(document: Any, expected: Expected) -> Iterator[Frame]:
+def _parse_document(document: Any, expected: MessageChoice) -> Iterator[Frame]:
     match document:
         case str():
             yield _parse_hex("body", document, expected, {})
@@ -126,7 +145,7 @@ def _parse_document(document: Any, expected: Expected) -> Iterator[Frame]:
             yield _invalid_frame(expected, InvalidInput(f"expected hex or an object with one of {keys}"))
 
 
-def _kind_of(name: str, expected: Expected) -> FrameKind:
+def _kind_of(name: str, expected: MessageChoice) -> FrameKind:
     if name == "request_hex":
         return "request"
     if name == "response_hex":
@@ -135,7 +154,7 @@ def _kind_of(name: str, expected: Expected) -> FrameKind:
     return expected.kind or "body"
 
 
-def _parse_hex(kind: FrameKind, text: str, expected: Expected, document: dict[str, Any]) -> Frame:
+def _parse_hex(kind: FrameKind, text: str, expected: MessageChoice, document: dict[str, Any]) -> Frame:
     """Return the frame of a document; a frame with an error if the document is invalid."""
     known_keys = (*_HEX_KEYS, *_MESSAGE_KEYS, *_POSITION_KEYS)
     about = {name: value for name, value in document.items() if name not in known_keys}
@@ -146,20 +165,20 @@ def _parse_hex(kind: FrameKind, text: str, expected: Expected, document: dict[st
     return frame._replace(about=about)
 
 
-def _invalid_frame(expected: Expected, error: InvalidInput) -> Frame:
+def _invalid_frame(expected: MessageChoice, error: InvalidInput) -> Frame:
     return Frame(expected.kind or "body", b"", error=error)
 
 
-def _parse_bytes(payload: bytes, expected: Expected) -> Frame:
+def _parse_bytes(payload: bytes, expected: MessageChoice) -> Frame:
     return _parse_frame(expected.kind or "body", payload, expected, {})
 
 
-def _parse_frame(kind: FrameKind, payload: bytes, expected: Expected, document: dict[str, Any]) -> Frame:
+def _parse_frame(kind: FrameKind, payload: bytes, expected: MessageChoice, document: dict[str, Any]) -> Frame:
     if kind == "request":
         return frames.parse_request(payload, expected.dialect)
     if kind == "response":
         return frames.parse_response(payload, expected.dialect, *_request_key_and_version(document, expected))
-    cls, version = _message_and_version(document, expected)
+    cls, version = expected.of_document(document)
     if version is None:
         try:
             return frames.parse_versioned(cls, payload)
@@ -169,7 +188,7 @@ def _parse_frame(kind: FrameKind, payload: bytes, expected: Expected, document: 
     return frames.parse_body(cls, version, payload)
 
 
-def _request_key_and_version(document: dict[str, Any], expected: Expected) -> tuple[int, int]:
+def _request_key_and_version(document: dict[str, Any], expected: MessageChoice) -> tuple[int, int]:
     """Return the API key and version of a response's request: as given, or from the request in the same document."""
     match document:
         case {"api_key": int(api_key), "api_version": int(version)}:
@@ -177,35 +196,6 @@ def _request_key_and_version(document: dict[str, Any], expected: Expected) -> tu
         case {"request_hex": str(request)} if len(request) >= 8:
             api_key, version = unpack_from(">hh", from_hex(request))
             return api_key, version
-    cls, number = _message_and_version(document, expected)
+    cls, number = expected.of_document(document)
     assert number is not None  # only messages without an API key say it themselves
     return cls.api_key, number
-
-
-def _says_version(cls: type[Message]) -> bool:
-    """Return whether a message begins with its version: it is the value of a record or the data of a group."""
-    # Records of topics without keys have their type before their version (`kwire.records.internal`).
-    return describe(cls).kind == "data" and not cls.__name__.endswith("Record")
-
-
-def _message_and_version(document: dict[str, Any], expected: Expected) -> tuple[type[Message], int | None]:
-    """Return the message, and its version unless the message says it."""
-    version = document.get("version", document.get("api_version", expected.version))
-    cls = expected.cls
-    kind: Kind | None = "response" if expected.kind == "response" else None
-    if isinstance(document.get("message"), str):
-        cls = find_by_name(document["message"], expected.dialect, version=_integer(version), kind=kind)
-    if cls is None:
-        raise InvalidInput("unknown message: neither the document nor --message names it")
-    if _integer(version) is None and cls.versions.lowest == cls.versions.highest:
-        version = cls.versions.lowest
-    number = _integer(version)
-    if number is None and not _says_version(cls):
-        raise InvalidInput(
-            f"unknown version: neither the document nor --version names one; {cls.__name__} has versions {cls.versions}"
-        )
-    return cls, number
-
-
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

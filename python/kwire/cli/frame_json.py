@@ -16,15 +16,14 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.readable import INVISIBLE
 from kwire._util.secret import HIDDEN
 from kwire.cli.input_sources import InvalidInput, from_hex
-from kwire.cli.message_names import find_by_name
 from kwire.declare.introspect import check_version, describe
 from kwire.errors import DecodeError, EncodeError, KwireError, UnsupportedVersion
 from kwire.messages import UnknownMessage
 from kwire.messages.headers import RequestHeader, ResponseHeader
 
 if TYPE_CHECKING:
-    from kwire.cli.frames import Frame, FrameKind
-    from kwire.declare import Message
+    from kwire.cli.frames import Frame
+    from kwire.cli.message_options import MessageChoice
 
 # Valid in JSON but not safe on a terminal, as in `readable.printable`. JSON itself escapes other characters.
 _UNSAFE = re.compile(rf"[\x7f-\x9f\ud800-\udfff{INVISIBLE}]")
@@ -75,17 +74,6 @@ def error_document(error: KwireError) -> dict[str, Any]:
     return {**document, "text": str(error)}
 
 
-class EncodeOptions(NamedTuple):
-    """The message, kind, and header that the command line names; a frame document overrides them."""
-
-    dialect: str
-    kind: FrameKind | None = None
-    cls: type[Message] | None = None
-    version: int | None = None
-    correlation_id: int = 0
-    client_id: str | None = None
-
-
 class EncodedFrame(NamedTuple):
     """The bytes of a document, and a `document` with them that `decode` can read."""
 
@@ -93,8 +81,16 @@ class EncodedFrame(NamedTuple):
     document: dict[str, Any]
 
 
-def encode_document(document: Any, options: EncodeOptions) -> EncodedFrame:
+def encode_document(
+    document: Any, choice: MessageChoice, *, correlation_id: int = 0, client_id: str | None = None
+) -> EncodedFrame:
     """Encode a message, or a frame in the form of `frame_document`.
+
+    Args:
+        document: the document; what a frame names overrides the other arguments.
+        choice: the message.
+        correlation_id: the correlation id of the header.
+        client_id: the client id of the header.
 
     Raises:
         KwireError: the document is invalid.
@@ -103,42 +99,12 @@ def encode_document(document: Any, options: EncodeOptions) -> EncodedFrame:
         raise InvalidInput(f"expected a JSON object, found {type(document).__name__}")
     if "error" in document and "body" not in document:
         raise InvalidInput("the document describes an error and has no body to encode")
-    if not _is_frame_document(document):
-        return _encode(document, {}, options.kind or "body", options.cls, options.version, options)
-    version = document.get("version", options.version)
-    if isinstance(version, bool) or not isinstance(version, int | None):
-        raise InvalidInput(f"invalid version: {version!r}")
-    cls = options.cls
-    if isinstance(document.get("message"), str):
-        cls = find_by_name(document["message"], options.dialect, version=version)
-    kind = document.get("kind", options.kind or "body")
+    frame, body = (document, document["body"]) if _is_frame_document(document) else ({}, document)
+    kind = frame.get("kind", choice.kind or "body")
     if kind not in ("request", "response", "body"):
         raise InvalidInput(f"invalid kind {kind!r}: expected request, response, or body")
-    return _encode(document["body"], document, kind, cls, version, options)
-
-
-def _is_frame_document(document: dict[str, Any]) -> bool:
-    """Return whether a document is a frame; no message has a field `body`, which a test checks."""
-    return "body" in document and ("message" in document or "kind" in document)
-
-
-def _encode(
-    body: Any,
-    frame: dict[str, Any],
-    kind: FrameKind,
-    cls: type[Message] | None,
-    version: int | None,
-    options: EncodeOptions,
-) -> EncodedFrame:
-    if cls is None:
-        raise InvalidInput("unknown message: neither the document nor --message names it")
-    if version is None:
-        if cls.versions.lowest != cls.versions.highest:
-            raise InvalidInput(
-                f"unknown version: neither the document nor --version names one;"
-                f" {cls.__name__} has versions {cls.versions}"
-            )
-        version = cls.versions.lowest
+    cls, version = choice.of_document(frame, needs_version=True)
+    assert version is not None
     check_version(cls, version)
     data = kwire.encode(kwire.from_json(cls, body, version=version), version=version)
     if kind == "body":
@@ -147,7 +113,10 @@ def _encode(
         raise InvalidInput(f"{cls.__name__} is not a {kind}")
     header_class = RequestHeader if kind == "request" else ResponseHeader
     header_version = describe(cls).header_version(version)
-    header_json = frame.get("header", _header_json(kind, cls, version, options))
+    header_json: dict[str, Any] = {"correlationId": correlation_id}
+    if kind == "request":
+        header_json |= {"requestApiKey": cls.api_key, "requestApiVersion": version, "clientId": client_id}
+    header_json = frame.get("header", header_json)
     header = kwire.encode(kwire.from_json(header_class, header_json, version=header_version), version=header_version)
     surplus = frame.get("surplus", "")
     if not isinstance(surplus, str):
@@ -156,13 +125,6 @@ def _encode(
     return EncodedFrame(payload, {"api_key": cls.api_key, "api_version": version, f"{kind}_hex": payload.hex()})
 
 
-def _header_json(kind: FrameKind, cls: type[Message], version: int, options: EncodeOptions) -> dict[str, Any]:
-    """Return the header that the command line describes, in Kafka's JSON form."""
-    if kind == "response":
-        return {"correlationId": options.correlation_id}
-    return {
-        "requestApiKey": cls.api_key,
-        "requestApiVersion": version,
-        "correlationId": options.correlation_id,
-        "clientId": options.client_id,
-    }
+def _is_frame_document(document: dict[str, Any]) -> bool:
+    """Return whether a document is a frame; no message has a field `body`, which a test checks."""
+    return "body" in document and ("message" in document or "kind" in document)

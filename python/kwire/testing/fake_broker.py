@@ -187,8 +187,8 @@ class FakeBroker:
         lowest, highest = self.versions.get(api_key, (0, -1))
         return lowest <= version <= highest
 
-    def respond(self, request: DecodedRequest, version: int) -> tuple[bytes, ...]:
-        """Return the pieces of the response body.
+    def respond(self, request: DecodedRequest, version: int) -> bytes:
+        """Return the response body.
 
         Raises:
             UnknownMessage: fake brokers do not serve the API.
@@ -196,7 +196,7 @@ class FakeBroker:
         state = self._state(self.broker_id)
         return self._body(request, version, state, self._controller(state))
 
-    def respond_in_another_version(self, request: DecodedRequest, version: int) -> tuple[bytes, ...]:
+    def respond_in_another_version(self, request: DecodedRequest, version: int) -> bytes:
         """Return the response body in the nearest version with different bytes.
 
         If that version does not exist, an additional field is appended, as a later version might have it.
@@ -206,40 +206,39 @@ class FakeBroker:
         """
         state = self._state(self.broker_id)
         controller_id = self._controller(state)
-        expected = b"".join(self._body(request, version, state, controller_id))
+        expected = self._body(request, version, state, controller_id)
         for other in sorted(request.message.versions, key=lambda candidate: abs(candidate - version)):
-            body = b"".join(self._body(request, other, state, controller_id))
+            body = self._body(request, other, state, controller_id)
             if body != expected:
-                return (body,)
-        return (expected, bytes(4))
+                return body
+        return expected + bytes(4)
 
-    def _body(
-        self, request: DecodedRequest, version: int, state: ClusterState, controller_id: int
-    ) -> tuple[bytes, ...]:
+    def _body(self, request: DecodedRequest, version: int, state: ClusterState, controller_id: int) -> bytes:
         message: Any = request.message
+        response: Message | None
         match (self.dialect, message.api_key):
             case (_, 18):
-                return (self.api_versions(version),)
+                return self.api_versions(version)
             case ("kafka", 3):
-                pieces = self._responses.metadata(state, message, version, controller_id)
+                body = self._responses.metadata(state, message, version, controller_id)
                 if self.throttle_ms and version >= THROTTLED_SINCE:
-                    return (pack(">i", self.throttle_ms), b"".join(pieces)[4:])
-                return pieces
-            case ("kafka", 32):
-                return (kwire.encode(response_cache.describe_configs(state, message, self.broker_id), version=version),)
-            case ("kafka", 60):
-                return (kwire.encode(response_cache.describe_cluster(state, message, controller_id), version=version),)
+                    body = pack(">i", self.throttle_ms) + body[4:]
+                return body
             case ("kip4", 3):
                 return self._responses.topic_metadata(state, message)
+            case ("kafka", 32):
+                response = response_cache.describe_configs(state, message, self.broker_id)
+            case ("kafka", 60):
+                response = response_cache.describe_cluster(state, message, controller_id)
             case ("kip4", 1000):
-                return (kwire.encode(response_cache.cluster_metadata(state, controller_id), version=version),)
+                response = response_cache.cluster_metadata(state, controller_id)
             case _:
                 response = self._offsets.respond(state, self.broker_id, message, version)
                 if response is None:
                     response = fake_changes.change(self._offsets, state, self.broker_id, message)
-                if response is None:
-                    raise UnknownMessage(self.dialect, message.api_key, version, "response")
-                return (kwire.encode(response, version=version),)
+        if response is None:
+            raise UnknownMessage(self.dialect, message.api_key, version, "response")
+        return kwire.encode(response, version=version)
 
     def api_versions(self, version: int, *, error_code: int = 0) -> bytes:
         """Return the body of the ApiVersions response; with an error, only the entry of ApiVersions, as Kafka does."""
@@ -370,15 +369,13 @@ class _Connection(asyncio.Protocol):
         body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
         return pack(">ii", 4 + len(body), header.correlation_id) + body
 
-    def _framed(
-        self, correlation_id: int, request: DecodedRequest, version: int, body: tuple[bytes, ...]
-    ) -> tuple[bytes, ...]:
+    def _framed(self, correlation_id: int, request: DecodedRequest, version: int, body: bytes) -> tuple[bytes, bytes]:
         name = describe(type(request.message)).response
         assert name is not None
         cls = find(self._broker.dialect, name=name)
         header = b"\0" if describe(cls).header_version(version) else b""
-        size = 4 + len(header) + sum(map(len, body))
-        return (pack(">ii", size, correlation_id) + header, *body)
+        size = 4 + len(header) + len(body)
+        return pack(">ii", size, correlation_id) + header, body
 
     def _misbehavior(self, misbehavior: Misbehavior, request: DecodedRequest, version: int) -> Frame | None:
         correlation_id = request.header.correlation_id

@@ -1,14 +1,12 @@
-"""Encoded responses of a fake cluster, cached.
+"""Encoded responses of a fake cluster.
 
-A topic is encoded once per version while it does not change, and the list of all topics once per state. Repeated
-responses with thousands of topics are cheap for the server, so that benchmarks measure the client. All bytes come from
-`kwire.encode`.
+A response with all topics is encoded once per state, version, and controller. Repeated responses with thousands of
+topics are cheap for the server, so that benchmarks measure the client.
 """
 
 from __future__ import annotations
 
-from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kwire
 from kwire.messages.kafka.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
@@ -28,7 +26,7 @@ from kwire.messages.kip4.topic_metadata_v1 import (
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
     from uuid import UUID
 
     from kwire.declare import Message
@@ -51,81 +49,60 @@ DEFAULT_CONFIG = 5
 TOPIC_DEFAULTS = {"cleanup.policy": "delete", "min.insync.replicas": "1", "retention.ms": "604800000"}
 """Defaults of Kafka that monitoring asks for. A list of all configs has only dynamic ones."""
 
-CACHED_STATES = 8
-"""The number of cached topic lists; more than one, because brokers may report different states."""
+CACHED = 8
+"""Maximum number of cached bodies; more than one, because brokers may report different states and controllers."""
 
 
 class ResponseCache:
-    """Encode response bodies, as pieces to write one after the other. Not thread-safe."""
+    """Encode response bodies, and keep those for all topics. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._topics: dict[tuple[str, int], dict[str, tuple[MetadataResponseTopic, object, bytes]]] = {}
-        self._topic_lists: dict[tuple[int, str, int], tuple[ClusterState, bytes]] = {}
+        self._bodies: dict[tuple[int, int, int], tuple[ClusterState, bytes]] = {}
 
-    def metadata(
-        self, state: ClusterState, request: MetadataRequest, version: int, controller_id: int
-    ) -> tuple[bytes, ...]:
-        """Return the body of a Metadata response. All topics come from the cache; named ones are encoded each time."""
-        if version < TOPIC_IDS_SINCE and any(
-            topic.name is None or topic.topic_id.int for topic in request.topics or ()
-        ):
-            return (kwire.encode(_invalid_request(request), version=version),)
-        everything = request.topics is None or (version == 0 and not request.topics)
-        response = MetadataResponse(
-            brokers=state.brokers,
-            cluster_id=state.cluster_id,
-            controller_id=controller_id,
-            topics=() if everything else tuple(_requested_topics(state, request)),
-        )
-        body = kwire.encode(response, version=version)
-        if not everything:
-            return (body,)
-        after = _bytes_after_topics(version)
-        count = 1 if version >= 9 else 4
-        end = len(body) - after
-        return (
-            body[: end - count] + _array_count(len(state.topics), compact=version >= 9),
-            self._topic_list(state, "kafka", version),
-            body[end:],
-        )
+    def metadata(self, state: ClusterState, request: MetadataRequest, version: int, controller_id: int) -> bytes:
+        """Return the body of a Metadata response."""
+        requested = request.topics
+        if version < TOPIC_IDS_SINCE and any(topic.name is None or topic.topic_id.int for topic in requested or ()):
+            return kwire.encode(_invalid_request(request), version=version)
 
-    def topic_metadata(self, state: ClusterState, request: TopicMetadataRequest_V1) -> tuple[bytes, ...]:
-        """Return the body of a TopicMetadata_V1 response."""
-        topics: list[TopicMetadata_V1] = []
-        for name in request.topic_names:
-            topic = state.topics.get(name)
-            topics.append(
-                _to_kip4(topic, state)
-                if topic is not None
-                else TopicMetadata_V1(topic_error_code=UNKNOWN_TOPIC, topic_name=name, partitions=(), config_entries=())
+        def response() -> MetadataResponse:
+            topics = state.topics.values() if is_complete else _requested_topics(state, request)
+            return MetadataResponse(
+                brokers=state.brokers, cluster_id=state.cluster_id, controller_id=controller_id, topics=tuple(topics)
             )
-        body = kwire.encode(TopicMetadataResponse_V1(brokers=_kip4_brokers(state), topics=tuple(topics)), version=1)
-        if request.topic_names:
-            return (body,)
-        return (body[:-4] + _array_count(len(state.topics), compact=False), self._topic_list(state, "kip4", 1))
 
-    def _topic_list(self, state: ClusterState, dialect: str, version: int) -> bytes:
-        """Return all topics of a state, encoded."""
-        key = (id(state), dialect, version)
-        cached = self._topic_lists.get(key)
-        if cached is not None and cached[0] is state:
+        is_complete = requested is None or (version == 0 and not requested)
+        return self._encode(state, response, version, controller_id, is_complete=is_complete)
+
+    def topic_metadata(self, state: ClusterState, request: TopicMetadataRequest_V1) -> bytes:
+        """Return the body of a TopicMetadata_V1 response."""
+
+        def response() -> TopicMetadataResponse_V1:
+            topics = (_kip4_topic(state, name) for name in request.topic_names or state.topics)
+            return TopicMetadataResponse_V1(brokers=_kip4_brokers(state), topics=tuple(topics))
+
+        return self._encode(state, response, 1, state.controller_id, is_complete=not request.topic_names)
+
+    def _encode(
+        self,
+        state: ClusterState,
+        response: Callable[[], Message],
+        version: int,
+        controller_id: int,
+        *,
+        is_complete: bool,
+    ) -> bytes:
+        """Return an encoded response, from the cache if it is one with all topics."""
+        key = (id(state), version, controller_id)
+        cached = self._bodies.get(key)
+        if is_complete and cached is not None and cached[0] is state:
             return cached[1]
-        while len(self._topic_lists) >= CACHED_STATES:
-            del self._topic_lists[next(iter(self._topic_lists))]
-        encoded = b"".join(self._encode_topics(state, dialect, version))
-        self._topic_lists[key] = (state, encoded)
-        return encoded
-
-    def _encode_topics(self, state: ClusterState, dialect: str, version: int) -> Iterable[bytes]:
-        cache = self._topics.setdefault((dialect, version), {})
-        for removed in cache.keys() - state.topics.keys():
-            del cache[removed]
-        for name, topic in state.topics.items():
-            configs = state.configs.get((TOPIC, name)) if dialect == "kip4" else None
-            cached = cache.get(name)
-            if cached is None or cached[0] is not topic or cached[1] is not configs:
-                cached = cache[name] = (topic, configs, _topic_bytes(topic, state, dialect, version))
-            yield cached[2]
+        body = kwire.encode(response(), version=version)
+        if is_complete:
+            while len(self._bodies) >= CACHED:
+                del self._bodies[next(iter(self._bodies))]
+            self._bodies[key] = (state, body)
+        return body
 
 
 def cluster_metadata(state: ClusterState, controller_id: int) -> ClusterMetadataResponse:
@@ -220,48 +197,19 @@ def _requested_topics(state: ClusterState, request: MetadataRequest) -> list[Met
     return matching
 
 
-def _topic_bytes(topic: MetadataResponseTopic, state: ClusterState, dialect: str, version: int) -> bytes:
-    """Return one encoded topic: a response with the topic, minus the bytes of a response without it."""
-    response: Message
-    if dialect == "kip4":
-        response = TopicMetadataResponse_V1(brokers=(), topics=(_to_kip4(topic, state),))
-        return kwire.encode(response, version=1)[8:]
-    with_topic = kwire.encode(MetadataResponse(brokers=(), topics=(topic,)), version=version)
-    empty = kwire.encode(MetadataResponse(brokers=(), topics=()), version=version)
-    after = _bytes_after_topics(version)
-    return with_topic[len(empty) - after : len(with_topic) - after]
-
-
-def _bytes_after_topics(version: int) -> int:
-    """Return the number of bytes after the topics of a Metadata response."""
-    operations = 4 if 8 <= version <= 10 else 0
-    error_code = 2 if version >= 13 else 0
-    tags = 1 if version >= 9 else 0
-    return operations + error_code + tags
-
-
-def _array_count(count: int, *, compact: bool) -> bytes:
-    if not compact:
-        return pack(">i", count)
-    rest = count + 1
-    groups = bytearray()
-    while rest > 0x7F:
-        groups.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    groups.append(rest)
-    return bytes(groups)
-
-
 def _kip4_brokers(state: ClusterState) -> tuple[structures.Broker, ...]:
     return tuple(structures.Broker(node_id=b.node_id, host=b.host, port=b.port) for b in state.brokers)
 
 
-def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata_V1:
-    """Convert a topic to KIP-4."""
-    configs: Any = state.configs.get((TOPIC, topic.name or ""), {})
+def _kip4_topic(state: ClusterState, name: str) -> TopicMetadata_V1:
+    """Return a topic as in KIP-4."""
+    topic = state.topics.get(name)
+    if topic is None:
+        return TopicMetadata_V1(topic_error_code=UNKNOWN_TOPIC, topic_name=name, partitions=(), config_entries=())
+    configs = state.configs.get((TOPIC, name), {})
     return TopicMetadata_V1(
         topic_error_code=topic.error_code,
-        topic_name=topic.name or "",
+        topic_name=name,
         partitions=tuple(
             PartitionMetadata(
                 partition_error_code=partition.error_code,

@@ -13,8 +13,8 @@ import click
 import kwire
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.entry import EXIT_INVALID_INPUT
+from kwire.cli.frame_input import FrameSelection
 from kwire.cli.frame_json import error_document, frame_document, json_text
-from kwire.cli.frame_selection import FrameSelection
 from kwire.cli.message_options import frame_options, input_options, message_options
 from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import Paint, paint_for

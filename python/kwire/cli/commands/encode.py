@@ -7,20 +7,23 @@ Binary output ends at the first invalid document.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from struct import pack
 
 import click
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.cli.entry import EXIT_INVALID_INPUT
-from kwire.cli.frame_json import EncodeOptions, encode_document, error_document, json_text
+from kwire.cli.frame_json import encode_document, error_document, json_text
 from kwire.cli.input_sources import InvalidInput, open_source, read_documents
-from kwire.cli.message_options import frame_options, message_options, resolve_message
+from kwire.cli.message_options import MessageChoice, frame_options, message_options
 from kwire.errors import KwireError
 from kwire.terminal.colors import paint_for
 from kwire.terminal.options import output_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.cli.frame_json import EncodedFrame
     from kwire.cli.frames import FrameKind
     from kwire.cli.input_sources import Documents
@@ -58,17 +61,17 @@ def encode(
       kwire encode --request -m Metadata -v 1 --sized -o binary '{"topics": null}' | nc broker 9092
       kwire decode frames.jsonl | kwire encode -o json
     """
-    cls, version = resolve_message(message, dialect, version, kind)
-    options = EncodeOptions(dialect, kind, cls, version, correlation_id, client_id)
+    choice = MessageChoice.of_options(message, dialect, version, kind)
+    encode_one = partial(encode_document, choice=choice, correlation_id=correlation_id, client_id=client_id)
     documents = read_documents(open_source(words))
     if output == "binary":
-        return _write_binary(documents, options, sized=sized)
-    return _write_text(documents, options, output, sized=sized)
+        return _write_binary(documents, encode_one, sized=sized)
+    return _write_text(documents, encode_one, output, sized=sized)
 
 
-def _write_binary(documents: Documents, options: EncodeOptions, *, sized: bool) -> int:
+def _write_binary(documents: Documents, encode_one: Callable[[Any], EncodedFrame], *, sized: bool) -> int:
     for number, document in documents.items:
-        result = _encode(document, options)
+        result = _encode(document, encode_one)
         if isinstance(result, KwireError):
             return _print_error(result, documents, number)
         sys.stdout.buffer.write(_with_size(result.data, sized=sized))
@@ -76,12 +79,12 @@ def _write_binary(documents: Documents, options: EncodeOptions, *, sized: bool) 
     return 0
 
 
-def _write_text(documents: Documents, options: EncodeOptions, output: str, *, sized: bool) -> int:
+def _write_text(documents: Documents, encode_one: Callable[[Any], EncodedFrame], output: str, *, sized: bool) -> int:
     code = 0
     is_list = documents.shape == "list"
     texts = []
     for number, document in documents.items:
-        result = _encode(document, options)
+        result = _encode(document, encode_one)
         if isinstance(result, KwireError):
             code = _print_error(result, documents, number)
         text = _text(result, output, {"index" if is_list else "line": number}, sized=sized)
@@ -104,11 +107,11 @@ def _text(result: EncodedFrame | KwireError, output: str, position: dict[str, in
     return json_text(text) if "index" in position else text
 
 
-def _encode(document: Any, options: EncodeOptions) -> EncodedFrame | KwireError:
+def _encode(document: Any, encode_one: Callable[[Any], EncodedFrame]) -> EncodedFrame | KwireError:
     if isinstance(document, InvalidInput):
         return document
     try:
-        return encode_document(document, options)
+        return encode_one(document)
     except KwireError as error:
         return error
 

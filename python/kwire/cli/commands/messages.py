@@ -11,7 +11,8 @@ import click
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
-from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
+from kwire.cli.message_names import DIALECTS
+from kwire.cli.message_options import named_messages
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
@@ -57,14 +58,7 @@ def messages(name: str | None, dialect: str | None, version: int | None, output:
     if name is None:
         _print_list(dialect, version, output, paint)
         return 0
-    try:
-        classes = find_all_by_name(name, dialect or "kafka")
-    except UnknownName as error:
-        raise click.BadParameter(str(error), param_hint="NAME") from None
-    matching = [cls for cls in classes if version is None or version in cls.versions]
-    if not matching:
-        ranges = " and ".join(f"{cls.__name__} has versions {cls.versions}" for cls in classes)
-        raise click.BadParameter(f"version {version} is not supported: {ranges}", param_hint="--version")
+    matching = named_messages(name, dialect or "kafka", version)
     if output == "json":
         print(json_text([_document(cls, version) for cls in matching], indent=2))
     else:

@@ -8,8 +8,8 @@ import click
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.cli.error_rendering import render_error
+from kwire.cli.frame_input import FrameSelection
 from kwire.cli.frame_json import json_text
-from kwire.cli.frame_selection import FrameSelection
 from kwire.cli.message_options import frame_options, input_options, message_options
 from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import paint_for
