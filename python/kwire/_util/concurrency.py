@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from kwire._util.light_loop import Semaphore, TimeLimit, running_light_loop
-from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar, cast
+from kwire._util.light_loop import Semaphore, running_light_loop
+from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
@@ -39,24 +39,27 @@ T = TypeVar("T")
 AnyFuture = TypeVar("AnyFuture", bound="asyncio.Future[Any]")
 
 
-def running_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop that runs in this thread. Raises RuntimeError."""
+def _functions() -> Any:
+    """Return the light loop that runs in this thread, or else asyncio. What both have behaves alike."""
     light = running_light_loop()
     if light is not None:
-        return cast("asyncio.AbstractEventLoop", light)
+        return light
     import asyncio
 
-    return asyncio.get_running_loop()
+    return asyncio
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that runs in this thread. Raises RuntimeError."""
+    light: Any = running_light_loop()
+    loop: asyncio.AbstractEventLoop = light or _functions().get_running_loop()
+    return loop
 
 
 def current_task() -> asyncio.Task[Any] | None:
     """Return the task that calls this function."""
-    light = running_light_loop()
-    if light is not None:
-        return cast("asyncio.Task[Any] | None", light.current_task)
-    import asyncio
-
-    return asyncio.current_task()
+    task: asyncio.Task[Any] | None = _functions().current_task()
+    return task
 
 
 def create_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -66,32 +69,19 @@ def create_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 
 def timeout_after(seconds: float | None) -> AbstractAsyncContextManager[object]:
     """Return a context manager that raises TimeoutError after some seconds; None for no limit."""
-    light = running_light_loop()
-    if light is not None:
-        return TimeLimit(light, None if seconds is None else light.time() + seconds)
-    import asyncio
-
-    return asyncio.timeout(seconds)
+    limit: AbstractAsyncContextManager[object] = _functions().timeout(seconds)
+    return limit
 
 
 def timeout_at(at: float | None) -> AbstractAsyncContextManager[object]:
     """Return a context manager that raises TimeoutError at a time of the loop; None for no limit."""
-    light = running_light_loop()
-    if light is not None:
-        return TimeLimit(light, at)
-    import asyncio
-
-    return asyncio.timeout_at(at)
+    limit: AbstractAsyncContextManager[object] = _functions().timeout_at(at)
+    return limit
 
 
 def lock() -> AbstractAsyncContextManager[None]:
     """Return a lock."""
-    light = running_light_loop()
-    if light is not None:
-        return Semaphore(light)
-    import asyncio
-
-    return asyncio.Lock()
+    return semaphore(1)
 
 
 def semaphore(places: int) -> AbstractAsyncContextManager[None]:
@@ -106,13 +96,7 @@ def semaphore(places: int) -> AbstractAsyncContextManager[None]:
 
 async def sleep(seconds: float) -> None:
     """Wait for some seconds; 0 lets the other tasks run."""
-    light = running_light_loop()
-    if light is not None:
-        await light.sleep(seconds)
-        return
-    import asyncio
-
-    await asyncio.sleep(seconds)
+    await _functions().sleep(seconds)
 
 
 async def wait_first(
@@ -125,12 +109,9 @@ async def wait_first(
     Args:
         seconds: the time; None for no limit.
     """
-    light = running_light_loop()
-    if light is not None:
-        return await light.wait_first(futures, seconds)
-    import asyncio
-
-    return await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    waiting = _functions().wait(futures, timeout=seconds, return_when="FIRST_COMPLETED")
+    parts: tuple[set[AnyFuture], set[AnyFuture]] = await waiting
+    return parts
 
 
 if TYPE_CHECKING:
@@ -139,22 +120,13 @@ else:
 
     def gather(*coroutines: Any, return_exceptions: bool = False) -> Any:
         """Return a future of the results of coroutines or tasks in their order. See `asyncio.gather`."""
-        light = running_light_loop()
-        if light is not None:
-            return light.gather(*coroutines, return_exceptions=return_exceptions)
-        import asyncio
-
-        return asyncio.gather(*coroutines, return_exceptions=return_exceptions)
+        return _functions().gather(*coroutines, return_exceptions=return_exceptions)
 
 
 async def to_thread(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in another thread, and return its result."""
-    light = running_light_loop()
-    if light is not None:
-        return await light.to_thread(function, *arguments)
-    import asyncio
-
-    return await asyncio.to_thread(function, *arguments)
+    result: T = await _functions().to_thread(function, *arguments)
+    return result
 
 
 async def start_stream(

@@ -17,11 +17,11 @@ class Scheduler(Protocol):
 
     Attributes:
         tasks: the tasks that have not ended.
-        current_task: the task that runs at the moment.
+        running_task: the task that runs at the moment.
     """
 
     tasks: set[Task[Any]]
-    current_task: Task[Any] | None
+    running_task: Task[Any] | None
 
     def call_soon(self, function: Callable[..., object], *arguments: object) -> object:
         """Make a call in the next round."""
@@ -156,8 +156,8 @@ class Task(Future[T]):
         if self._is_cancel_due:
             error, self._is_cancel_due = CancelledError(), False
         self._waits_for = None
-        loop, previous = self._loop, self._loop.current_task
-        loop.current_task = self
+        loop, previous = self._loop, self._loop.running_task
+        loop.running_task = self
         try:
             awaited = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration as end:
@@ -175,7 +175,7 @@ class Task(Future[T]):
         else:
             self._wait(awaited)
         finally:
-            loop.current_task = previous
+            loop.running_task = previous
 
     def _wait(self, awaited: object) -> None:
         """Run the next step once the coroutine need not wait any more."""

@@ -109,7 +109,7 @@ class TimeLimit:
         self._is_expired = False
 
     async def __aenter__(self) -> Self:
-        task = self._task = self._loop.current_task
+        task = self._task = self._loop.running_task
         assert task is not None
         self._cancellations = task.cancelling()
         if self._at is not None and self._at <= monotonic():  # before any task that the block creates
@@ -173,14 +173,14 @@ class LightLoop:
 
     Attributes:
         tasks: the tasks that have not ended.
-        current_task: the task that runs at the moment.
+        running_task: the task that runs at the moment.
     """
 
     time = staticmethod(monotonic)
 
     def __init__(self) -> None:
         self.tasks: set[Task[Any]] = set()
-        self.current_task: Task[Any] | None = None
+        self.running_task: Task[Any] | None = None
         self._selector = Selector()
         self._ready: deque[Handle] = deque()
         self._timers: list[Handle] = []
@@ -319,7 +319,19 @@ class LightLoop:
             return coroutine
         return Task(self, cast("Coroutine[Any, Any, T]", coroutine))
 
+    def current_task(self) -> Task[Any] | None:
+        """Return the task that runs at the moment."""
+        return self.running_task
+
     # Waiting
+
+    def timeout(self, seconds: float | None) -> TimeLimit:
+        """Return a block that raises TimeoutError after some seconds; None for no limit."""
+        return TimeLimit(self, None if seconds is None else monotonic() + seconds)
+
+    def timeout_at(self, at: float | None) -> TimeLimit:
+        """Return a block that raises TimeoutError at a time of `time`; None for no limit."""
+        return TimeLimit(self, at)
 
     async def sleep(self, seconds: float) -> None:
         """Wait for some seconds; 0 lets the other tasks run."""
@@ -333,10 +345,11 @@ class LightLoop:
         finally:
             timer.cancel()
 
-    async def wait_first(
-        self, futures: Iterable[AnyFuture], timeout: float | None = None
+    async def wait(
+        self, futures: Iterable[AnyFuture], *, timeout: float | None, return_when: str
     ) -> tuple[set[AnyFuture], set[AnyFuture]]:
         """Wait until one of the futures is done, and return the futures that are done and the others."""
+        del return_when  # FIRST_COMPLETED: there is no other
         futures = set(futures)
         if not any(future.done() for future in futures):
             waiter = self.create_future()
