@@ -56,7 +56,7 @@ def speed(
     other_operation: Operation | None = None,
     freeing: bool = False,
 ) -> Ratios:
-    """Return a function for the ratios of another peer's time to kwire's over the chosen workloads."""
+    """Return a function for the ratios of another peer's time, or another operation's, to ours over workloads."""
 
     def cost(timing: Timing, peer: str, operation: Operation) -> float | None:
         samples = timing.find(peer, operation)
@@ -74,30 +74,6 @@ def speed(
         return parts
 
     return ratios
-
-
-def share_of_decode(chosen: Callable[[Workload], bool], operation: Operation, other: str) -> Ratios:
-    """Return a function for the ratios of an operation of kwire to a peer's decode over the chosen workloads."""
-
-    def ratios(record: Record) -> dict[str, float]:
-        parts = {}
-        for timing in record.timings:
-            mine, theirs = timing.find("kwire", operation), timing.find(other, "decode")
-            if chosen(timing.workload) and mine is not None and theirs is not None:
-                parts[str(timing.workload)] = mine.median_ns / theirs.median_ns
-        return parts
-
-    return ratios
-
-
-def cost_of_tags(record: Record) -> dict[str, float]:
-    """Return the times of decoding messages with an unknown tag in every struct, relative to those without."""
-    parts = {}
-    for timing in record.timings:
-        plain, tagged = timing.find("kwire", "decode"), timing.find("kwire, tags", "decode")
-        if plain is not None and tagged is not None:
-            parts[str(timing.workload)] = tagged.median_ns / plain.median_ns
-    return parts
 
 
 def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Ratios:
@@ -119,33 +95,15 @@ def import_time(record: Record) -> dict[str, float]:
     return {found.statement: found.median_ns / 1e6 for found in record.imports if found.peer == "kwire"}
 
 
-def a(workload: Workload) -> bool:
-    return workload.name == "a"
+def workloads(**facts: object) -> Callable[[Workload], bool]:
+    """Return a function that chooses workloads by their attributes."""
+    return lambda workload: all(getattr(workload, name) == value for name, value in facts.items())
 
 
-def b(workload: Workload) -> bool:
-    return workload.name == "b"
-
-
-def b_kafka_like(workload: Workload) -> bool:
-    return b(workload) and workload.replicas == "kafka-like"
-
-
-def b_random(workload: Workload) -> bool:
-    return b(workload) and workload.replicas == "random"
-
-
-def b_random_v1(workload: Workload) -> bool:
-    return b_random(workload) and workload.version == 1
-
-
-def kb_without_lag(workload: Workload) -> bool:
-    return workload.name == "kb" and workload.lags == "zero"
-
-
-def v(workload: Workload) -> bool:
-    return workload.name == "v"
-
+a, b, v = workloads(name="a"), workloads(name="b"), workloads(name="v")
+b_kafka_like, b_random = workloads(name="b", replicas="kafka-like"), workloads(name="b", replicas="random")
+b_random_v1 = workloads(name="b", replicas="random", version=1)
+kb_without_lag = workloads(name="kb", lags="zero")
 
 TARGETS = (
     Target("decode (a), x msgspec", 3.8, 5, speed(a, "decode", "msgspec")),
@@ -165,13 +123,19 @@ TARGETS = (
     Target("decode (v), x msgspec", 2.4, 3, speed(v, "decode", "msgspec")),
     Target("encode (v), x msgspec", 1.4, 2, speed(v, "encode", "msgspec")),
     Target("decode (kb) lag 0, x msgspec", 6, 8, speed(kb_without_lag, "decode", "msgspec")),
-    Target("decode with a tag in every struct, x without", 2, 1.2, cost_of_tags, lower_is_better=True),
+    Target(
+        "decode with a tag in every struct, x without",
+        2,
+        1.2,
+        speed(workloads(), "decode", "kwire, tags"),
+        lower_is_better=True,
+    ),
     Target("validate (b), x msgspec's decode", 40, 80, speed(b, "validate", "msgspec", other_operation="decode")),
     Target(
         "view (b), one partition of ten topics by name, share of decode",
         1 / 8,
         1 / 12,
-        share_of_decode(b, "view", "kwire"),
+        speed(b, "decode", "kwire", other_operation="view"),
         unit="",
         lower_is_better=True,
     ),
@@ -179,7 +143,7 @@ TARGETS = (
         "view (b), one partition of ten topics by name, share of msgspec's decode",
         1 / 25,
         1 / 40,
-        share_of_decode(b, "view", "msgspec"),
+        speed(b, "decode", "kwire", ours="msgspec", other_operation="view"),
         unit="",
         lower_is_better=True,
     ),
