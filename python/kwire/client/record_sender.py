@@ -91,7 +91,7 @@ class RecordSender:
     def _request(self, partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes]) -> ProduceRequest:
         return ProduceRequest(
             acks=self._acks,
-            timeout_ms=int(self._router.timeout * 1000),
+            timeout_ms=self._router.timeout_ms,
             topic_data=tuple(
                 TopicProduceData(
                     name=topic,

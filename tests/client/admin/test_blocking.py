@@ -14,7 +14,7 @@ from scripts.stubs import BLOCKING_ADMIN_CLIENT, stub, stub_path
 
 
 def test_every_operation_has_a_blocking_counterpart() -> None:
-    operations = {name for name in dir(AdminClient) if not name.startswith("_")} - {"open", "router", "backend"}
+    operations = {name for name in dir(AdminClient) if not name.startswith("_")} - {"open", "router"}
     assert operations <= set(dir(BlockingAdminClient))
     for name in operations:
         operation: Any = getattr(AdminClient, name)

@@ -6,10 +6,9 @@ import socket
 
 import pytest
 
-from kwire.client.admin.backend import AdminSession
 from kwire.client.admin.cluster_router import ClusterRouter
 from kwire.client.admin.completion import is_created, wait_until
-from kwire.client.admin.kip4_backend import Kip4Backend
+from kwire.client.admin.session import AdminSession
 from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol import Endpoint, Timeout
 
@@ -19,7 +18,7 @@ async def test_timeout_of_a_request_is_not_the_timeout_of_the_change() -> None:
         broker = Endpoint("127.0.0.1", unresponsive.getsockname()[1])
         router = ClusterRouter((broker,), ConnectionPool(client_id=None, timeout=0.2), timeout=0.2)
         try:
-            session = AdminSession(router, Kip4Backend(router))
+            session = AdminSession(router, "kip4")
             with pytest.raises(Timeout):
                 await wait_until(session, "created", {"topic": is_created(None)}, 60.0, None)
         finally:

@@ -29,7 +29,7 @@ from kwire.client.admin import (
     TopicChange,
     TopicPartition,
 )
-from kwire.client.admin.kafka_acls import _with_literal_filter, _with_literal_filters, _with_literal_names
+from kwire.client.admin.acls import _with_literal_filter, _with_literal_filters, _with_literal_names
 from kwire.errors import EncodeError, KwireError
 from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
 from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest

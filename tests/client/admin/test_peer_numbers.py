@@ -11,8 +11,9 @@ from kwire._util.bounded_gather import bounded_gather
 from kwire._util.concurrency import sleep
 from kwire.client import Poller
 from kwire.client.admin import AdminClient, AdminError
-from kwire.client.admin.kafka_backend import GROWTH, LEVELS
+from kwire.client.admin.features import LEVELS, lowest_accepted_level
 from kwire.client.admin.metadata_cache import MAX_LISTED_IDS, ClientMetadata
+from kwire.client.admin.partitions import GROWTH
 from kwire.client.poller import MAX_SILENT_BROKERS
 from kwire.messages.kafka.describe_topic_partitions import (
     Cursor,
@@ -129,7 +130,7 @@ async def test_levels_of_a_feature_are_tried_up_to_a_limit() -> None:
         scripted_broker("kafka", respond) as broker,
         await AdminClient.open(f"127.0.0.1:{broker.port}") as admin,
     ):
-        safe = await admin.backend.lowest_safe_level("metadata.version", 2**15 - 1)
+        safe = await lowest_accepted_level(admin, "metadata.version", 2**15 - 1)
     assert safe.level == 2**15 - 1 - LEVELS
     assert safe.reason == f"levels below {safe.level} were not tried"
 

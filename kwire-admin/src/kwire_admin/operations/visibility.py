@@ -16,6 +16,7 @@ from os import urandom
 from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError
+from kwire.client.admin.topic_descriptions import describe_at
 from kwire.client.race import first_success
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
@@ -120,9 +121,9 @@ async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
 
         return not await may_describe_transactional_id(admin, unused)
     # `describe_topics` would ask a second broker for a topic that the first one does not know.
-    ask = partial(admin.backend.topics_at, names=(unused,), configs=False)
+    ask = partial(describe_at, admin, names=(unused,))
     # The bootstrap servers have answered already, and the addresses that brokers advertise are perhaps out of reach.
     brokers = dict.fromkeys((*admin.router.bootstrap, *admin.router.known_brokers()))
-    described = (await first_success([partial(ask, broker) for broker in brokers], SILENT_AFTER_S)).get(unused)
+    described = (await first_success([partial(ask, broker=broker) for broker in brokers], SILENT_AFTER_S)).get(unused)
     # The dialect of the drafts has the same number for the error.
     return isinstance(described, AdminError) and described.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

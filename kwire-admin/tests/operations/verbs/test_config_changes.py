@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,26 +27,24 @@ def value(text: str, source: ConfigSource) -> ConfigValue:
     return ConfigValue(text, source, is_sensitive=False, is_read_only=False)
 
 
-class Configs(NamedTuple):
-    """The configs of a cluster; the fake cluster has no DescribeConfigs for brokers."""
-
-    configs: Mapping[ConfigResource, Mapping[str, ConfigValue] | AdminError]
-
-    async def describe(self, resources: Iterable[ConfigResource], **_: bool) -> dict[ConfigResource, Any]:
-        return {resource: self.configs[resource] for resource in resources}
-
-    async def alter(self, changes: Mapping[ConfigResource, ConfigChange], **_: bool) -> Outcomes:
-        return Outcomes({str(resource): None for resource in changes})
-
-
 async def changed(
     configs: Mapping[ConfigResource, Mapping[str, ConfigValue] | AdminError],
     resource: ConfigResource,
     change: ConfigChange,
 ) -> ConfigsChanged:
-    with FakeCluster(brokers=2) as cluster:
+    """Change configs of a cluster; the fake cluster has no DescribeConfigs for brokers."""
+
+    async def describe(_: object, resources: Iterable[ConfigResource]) -> dict[ConfigResource, Any]:
+        return {resource: configs[resource] for resource in resources}
+
+    async def alter(_: object, changes: Mapping[ConfigResource, ConfigChange], **__: bool) -> Outcomes:
+        return Outcomes({str(resource): None for resource in changes})
+
+    with FakeCluster(brokers=2) as cluster, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdminClient, "describe_configs", describe)
+        patch.setattr(AdminClient, "alter_configs", alter)
+        patch.setattr("kwire.client.admin.config_plans.describe_configs", describe)
         async with await AdminClient.open(cluster.bootstrap) as admin:
-            vars(admin.backend)["configs"] = Configs(configs)
             [row] = await change_configs(Run(admin, dry_run=True), resource, change, "changed")
     assert isinstance(row, ConfigsChanged)
     return row

@@ -10,8 +10,8 @@ from functools import partial
 
 from kwire._util.late_names import LateModule
 from kwire._util.light_typing import TYPE_CHECKING, Self
-from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
+from kwire.client.admin.session import AdminSession
 from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.connection_pool import ConnectionPool
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         group_lags,
         groups,
         hanging_transactions,
+        kip4_tools,
         log_dirs,
         offsets,
         partitions,
@@ -40,9 +41,8 @@ if TYPE_CHECKING:
         topics,
         transactions,
     )
-    from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import SentCommand
-    from kwire.client.admin.values import ClusterDescription, ToolResult
+    from kwire.client.admin.values import ClusterDescription
     from kwire.protocol.negotiated_versions import Dialect
 else:
     # A client imports an operation when it is called for the first time: most programs call few of them.
@@ -53,6 +53,7 @@ else:
     group_lags = LateModule("kwire.client.admin.group_lags")
     groups = LateModule("kwire.client.admin.groups")
     hanging_transactions = LateModule("kwire.client.admin.hanging_transactions")
+    kip4_tools = LateModule("kwire.client.admin.kip4_tools")
     log_dirs = LateModule("kwire.client.admin.log_dirs")
     offsets = LateModule("kwire.client.admin.offsets")
     partitions = LateModule("kwire.client.admin.partitions")
@@ -77,7 +78,7 @@ class AdminClient(AdminSession):
 
     Attributes:
         router: finds the brokers of the cluster and sends requests to them.
-        backend: the requests of the cluster's dialect.
+        dialect: `kafka`, or `kip4` for the drafts.
         open_another: opens another client of the same cluster, with connections of its own. It may be called in another
             thread, for an event loop of that thread.
 
@@ -91,7 +92,7 @@ class AdminClient(AdminSession):
     """
 
     def __init__(self, router: ClusterRouter, dialect: Dialect, open_another: Callable[[], Awaitable[Self]]) -> None:
-        super().__init__(router, _backend(router, dialect))
+        super().__init__(router, dialect)
         self.open_another = open_another
 
     @classmethod
@@ -262,32 +263,8 @@ class AdminClient(AdminSession):
     registered_brokers = quorum.registered_brokers
     unregister_broker = quorum.unregister_broker
     unregister_controller = quorum.unregister_controller
+    run_tool = kip4_tools.run_tool
 
     async def describe_cluster(self) -> ClusterDescription:
         """Return the live brokers and the controller, as one broker reports them."""
         return await self.router.describe_cluster()
-
-    async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
-        """Run a registered tool on a broker of the drafts' dialect, once: it is never repeated.
-
-        Args:
-            name: the name of the tool.
-            arguments: its command line arguments.
-            broker_id: the broker; None for any.
-
-        Raises:
-            AdminError: the broker has no such tool.
-            BrokerNotFound: no live broker has this id.
-        """
-        return await self.backend.run_tool(name, strings_tuple(arguments), broker_id)
-
-
-def _backend(router: ClusterRouter, dialect: Dialect) -> Backend:
-    """Return the backend of a dialect. Only its messages are imported."""
-    if dialect == "kip4":
-        from kwire.client.admin.kip4_backend import Kip4Backend
-
-        return Kip4Backend(router)
-    from kwire.client.admin.kafka_backend import KafkaBackend
-
-    return KafkaBackend(router)

@@ -16,7 +16,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
-    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.session import AdminSession
     from kwire.declare import Message
 
 __all__ = ["check_change", "check_outcomes"]

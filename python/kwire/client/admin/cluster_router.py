@@ -112,6 +112,11 @@ class ClusterRouter:
         """The addresses with which the client began."""
         return self._bootstrap
 
+    @property
+    def timeout_ms(self) -> int:
+        """The timeout in milliseconds, for fields of Kafka's messages."""
+        return int(self.timeout * 1000)
+
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.close()

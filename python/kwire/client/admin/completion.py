@@ -12,6 +12,7 @@ from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire._util.readable import counted
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
+from kwire.client.admin.topic_descriptions import describe_at
 from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
@@ -19,8 +20,8 @@ from kwire.protocol.errors import ConnectionFault
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession, Backend
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import TopicDescription
     from kwire.protocol.endpoint import Endpoint
 
@@ -60,7 +61,7 @@ async def wait_until(
         endpoint = admin.router.metadata.brokers.get(broker_id)
         if endpoint is None:  # another call of this client found that it cannot be reached
             raise BrokerNotFound(broker_id)
-        return await _unmet(admin.backend, endpoint, conditions, configs=configs)
+        return await _unmet(admin, endpoint, conditions, configs=configs)
 
     await wait_for_brokers(admin.router, change, len(conditions), unmet, timeout, on_progress)
 
@@ -150,14 +151,14 @@ async def wait_for_brokers(
 
 
 async def _unmet(
-    backend: Backend, broker: Endpoint, conditions: Mapping[str, Condition], *, configs: bool
+    admin: AdminSession, broker: Endpoint, conditions: Mapping[str, Condition], *, configs: bool
 ) -> list[str]:
     """Return which conditions a broker does not satisfy.
 
     Raises:
         AdminError: the user cannot describe a topic, so that it cannot be waited for.
     """
-    topics = await backend.topics_at(broker, tuple(conditions), configs=configs)
+    topics = await describe_at(admin, broker, tuple(conditions), configs=configs)
     for topic in topics.values():
         if isinstance(topic, AdminError) and topic.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise topic

@@ -21,8 +21,8 @@ from kwire.client.admin.errors import AdminError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.config_values import ConfigChange, ConfigValue
+    from kwire.client.admin.session import AdminSession
 
 __all__ = ["RATES", "ConfigPlan", "plan_config_change"]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.topic_descriptions import describe
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import PartitionDescription
 
 __all__ = ["check_election"]
@@ -25,7 +26,7 @@ async def check_election(admin: AdminSession, named: Mapping[str, Sequence[int]]
     checked: dict[str, AdminError | None] = {}
     unchanged: set[str] = set()
     live = {broker.id for broker in (await admin.router.describe_cluster()).brokers}
-    for name, topic in (await admin.backend.describe_topics(tuple(named or ()), configs=False)).items():
+    for name, topic in (await describe(admin, tuple(named or ()))).items():
         if not isinstance(topic, TopicDescription):
             items = [f"{name}-{index}" for index in (named and named[name]) or ()] or [name]
             error = topic

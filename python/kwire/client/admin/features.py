@@ -15,20 +15,34 @@ import re
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
-from kwire.client.admin.errors import AdminError, ChangeTimeout
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, FIRST_PAUSE, BrokerTarget, back_off
+from kwire.client.admin.errors import AdminError, ChangeTimeout, NotSupported
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.feature_values import (
+    FeatureMetadata,
+    FeatureUpdate,
+    FinalizedFeature,
+    SafeLevel,
+    SupportedFeature,
+)
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.client_connection import SOFTWARE_NAME, api_versions_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.feature_values import FeatureMetadata, FeatureUpdate, SafeLevel
+    from kwire.client.admin.session import AdminSession
+    from kwire.declare import Request
+    from kwire.messages.kafka.update_features import UpdateFeaturesRequest
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+"""Types of an update of a feature (KIP-778)."""
+LEVELS = 100
+"""Levels of a feature that are tried. Kafka 4.4 has fewer than 40, and each takes a request."""
 
 
 class FeaturesRefused(AdminError):
@@ -84,7 +98,7 @@ async def describe_features_of_brokers(
     Raises:
         BrokerNotFound: no live broker has one of the ids.
     """
-    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers, unanswered=unanswered)
+    answers = await at_every_broker(admin.router, _features_request(admin), brokers, unanswered=unanswered)
     return {broker: _metadata(answer) for broker, answer in answers.items()}
 
 
@@ -115,12 +129,12 @@ async def update_features(
     """
     requested = tuple(updates)
     if compare_brokers:
-        lacking = missing_support(requested, await describe_features_of_brokers(admin))
+        lacking = _missing_support(requested, await describe_features_of_brokers(admin))
         if lacking:
             code = ErrorCode.FEATURE_UPDATE_FAILED
             errors = {name: AdminError.of_kafka(code, name, text) for name, text in lacking.items()}
-            raise FeaturesRefused(all_refused([update.name for update in requested], errors))
-    outcomes = await admin.backend.update_features(requested, validate_only=validate_only)
+            raise FeaturesRefused(_all_refused([update.name for update in requested], errors))
+    outcomes = await _send_updates(admin, requested, validate_only=validate_only)
     if outcomes.errors:
         raise FeaturesRefused(outcomes)
     if validate_only:
@@ -128,7 +142,64 @@ async def update_features(
     return (await _updated(admin, requested))._replace(attempts=outcomes.attempts)
 
 
-def all_refused(
+async def _send_updates(admin: AdminSession, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> Outcomes:
+    names = [update.name for update in updates]
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        failed, whole, attempts = await kip4_topics.update_features(admin, updates, validate_only=validate_only)
+        is_accepted = not failed and whole is None
+        return Outcomes(dict.fromkeys(names), attempts) if is_accepted else _all_refused(names, failed, whole, attempts)
+    from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+    def type_of(update: FeatureUpdate) -> int:
+        return UNSAFE_DOWNGRADE if update.unsafe else SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+
+    request = UpdateFeaturesRequest(
+        timeout_ms=admin.router.timeout_ms,
+        feature_updates=tuple(
+            FeatureUpdateKey(
+                feature=update.name, max_version_level=update.max_version_level, upgrade_type=type_of(update)
+            )
+            for update in updates
+        ),
+        validate_only=validate_only,
+    )
+    answer = await admin.router.command(
+        request, CONTROLLER, error_code, repeatable=validate_only, adapt=_with_flags_only
+    )
+    if answer.response.error_code:  # since 4.0, all features are changed or none
+        return _all_refused(names, {}, answer.error(answer.response, ""), answer.attempts)
+    results = {result.feature: result for result in answer.response.results if result.error_code}
+    return answer.outcomes((name, results.get(name, answer.response)) for name in names)
+
+
+def _with_flags_only(request: UpdateFeaturesRequest, version: int) -> UpdateFeaturesRequest:
+    """Return a request for a version. Version 0 has a flag in place of types, and no check.
+
+    Raises:
+        NotSupported: the request is to be validated only.
+    """
+    if version >= 1:
+        return request
+    if request.validate_only:
+        raise NotSupported("a check of features", "brokers have it from Kafka 3.3 on (KIP-778)")
+    from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+    return UpdateFeaturesRequest(
+        timeout_ms=request.timeout_ms,
+        feature_updates=tuple(
+            FeatureUpdateKey(
+                feature=feature_update.feature,
+                max_version_level=feature_update.max_version_level,
+                allow_downgrade=feature_update.upgrade_type != UPGRADE,
+            )
+            for feature_update in request.feature_updates
+        ),
+    )
+
+
+def _all_refused(
     names: Sequence[str], errors: Mapping[str, AdminError], whole: AdminError | None = None, attempts: int = 1
 ) -> Outcomes:
     """Return the outcomes of an update that changed no feature, although some of them have no error of their own.
@@ -154,7 +225,7 @@ def _is_named(name: str, text: str, before: str = "") -> bool:
     return re.search(rf"(?<![\w.-]){before}{re.escape(name)}(?![\w-]|\.\w)", text) is not None
 
 
-def missing_support(updates: Iterable[FeatureUpdate], brokers: Mapping[int, FeatureMetadata]) -> dict[str, str]:
+def _missing_support(updates: Iterable[FeatureUpdate], brokers: Mapping[int, FeatureMetadata]) -> dict[str, str]:
     """Return by feature the brokers that do not support its new level, as a sentence. Deletions need no support."""
     missing: dict[str, str] = {}
     for update in updates:
@@ -183,7 +254,28 @@ async def lowest_safe_level(admin: AdminSession, name: str) -> SafeLevel:
     Raises:
         AdminError: the feature is not finalized, or the cluster cannot be asked.
     """
-    return await admin.backend.lowest_safe_level(name, (await describe_features(admin)).level(name))
+    level = (await describe_features(admin)).level(name)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.lowest_safe_level(admin, name, level)
+    return await lowest_accepted_level(admin, name, level)
+
+
+async def lowest_accepted_level(admin: AdminSession, name: str, level: int) -> SafeLevel:
+    """Return the lowest level to which Kafka's controller would lower a feature from its finalized level."""
+    safe, reason = level, None if level else "the feature is not finalized"
+    for lower in range(level - 1, -1, -1):
+        if level - lower > LEVELS:
+            reason = f"levels below {safe} were not tried"
+            break
+        outcomes = await _send_updates(admin, [FeatureUpdate(name, lower, allow_downgrade=True)], validate_only=True)
+        error = outcomes[name]
+        if error is not None:
+            reason = error.text
+            break
+        safe = lower
+    return SafeLevel(safe, reason)
 
 
 async def _updated(admin: AdminSession, updates: Sequence[FeatureUpdate]) -> FeatureMetadata:
@@ -223,13 +315,21 @@ async def wait_until_features(
 
 
 async def _describe_features(admin: AdminSession, target: Target) -> FeatureMetadata:
-    return _metadata(await admin.router.read(admin.backend.features_request(), target, error_code))
+    return _metadata(await admin.router.read(_features_request(admin), target, error_code))
+
+
+def _features_request(admin: AdminSession) -> Request[Any]:
+    """Return a request for the features as they are now; the features that a connection knows are as old as it."""
+    if admin.dialect == "kafka":
+        return api_versions_request()
+    from kwire import __version__
+    from kwire.messages.kip584.api_versions import ApiVersionsRequest
+
+    return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
 
 def _metadata(answer: Answer[Any]) -> FeatureMetadata:
     response, endpoint = answer.accepted(), answer.endpoint
-    from kwire.client.admin.feature_values import FeatureMetadata, FinalizedFeature, SupportedFeature
-
     return FeatureMetadata(
         {
             finalized_feature.name: FinalizedFeature(
@@ -261,7 +361,7 @@ async def describe_api_versions(
     Raises:
         BrokerNotFound: no live broker has one of the ids.
     """
-    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers, unanswered=unanswered)
+    answers = await at_every_broker(admin.router, _features_request(admin), brokers, unanswered=unanswered)
     return {
         broker: {api.api_key: (api.min_version, api.max_version) for api in answer.accepted().api_keys}
         for broker, answer in answers.items()

@@ -12,8 +12,8 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.group_values import GroupDescription, TopicPartition
+    from kwire.client.admin.session import AdminSession
 
 __all__ = ["check_offsets", "check_subscription", "error_if_active"]
 

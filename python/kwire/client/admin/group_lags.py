@@ -14,17 +14,16 @@ Examples:
 from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
-from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.groups import describe_listed, list_group_offsets, list_groups
 from kwire.client.admin.offsets import list_offsets
+from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.share_group_offsets import list_share_group_offsets
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.group_values import (
         CommittedOffset,
         GroupDescription,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         PartitionOffset,
         TopicPartition,
     )
+    from kwire.client.admin.session import AdminSession
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 

@@ -17,7 +17,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import TopicDescription
 
 __all__ = [

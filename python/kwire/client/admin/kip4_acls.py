@@ -17,65 +17,61 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.acl_values import AclBindingFilter
-    from kwire.client.admin.backend import AclDeletions, Backend
-
-__all__ = ["Kip4Acls"]
+    from kwire.client.admin.session import AclDeletions, AdminSession
 
 TOOL = "acls"
 
 
-class Kip4Acls:
-    """ACLs in a cluster of kwire's nodes."""
+async def describe(admin: AdminSession, filter: AclBindingFilter) -> list[AclBinding]:
+    """Return the ACLs that match a filter, in order.
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    Raises:
+        AdminError: a resource that the filter concerns cannot be read.
+    """
+    return _matching(await tool_result(admin, TOOL, ["list"], "ACLs", reads=True), filter)
 
-    async def describe(self, filter: AclBindingFilter) -> list[AclBinding]:
-        """Return the ACLs that match a filter, in order.
 
-        Raises:
-            AdminError: a resource that the filter concerns cannot be read.
-        """
-        return _matching(await tool_result(self._backend, TOOL, ["list"], "ACLs", reads=True), filter)
+async def reported(admin: AdminSession, broker_id: int) -> frozenset[AclBinding]:
+    """Return the ACLs that a node has taken over, or ZooKeeper's if the node has no authorizer."""
+    rows = await tool_result(admin, TOOL, ["list", "--applied"], "ACLs", broker=broker_id, reads=True)
+    return frozenset(_binding(row) for row in rows if "error" not in row)
 
-    async def reported(self, broker_id: int) -> frozenset[AclBinding]:
-        """Return the ACLs that a node has taken over, or ZooKeeper's if the node has no authorizer."""
-        rows = await tool_result(self._backend, TOOL, ["list", "--applied"], "ACLs", broker=broker_id, reads=True)
-        return frozenset(_binding(row) for row in rows if "error" not in row)
 
-    async def create(self, acls: Iterable[AclBinding]) -> Outcomes:
-        """Create ACLs, one after the other. The outcomes are by `str` of the ACL."""
-        outcomes: dict[str, AdminError | None] = {str(acl): await self._change("add", acl) for acl in acls}
-        return Outcomes(outcomes, 1)
+async def create(admin: AdminSession, acls: Iterable[AclBinding]) -> Outcomes:
+    """Create ACLs, one after the other. The outcomes are by `str` of the ACL."""
+    outcomes: dict[str, AdminError | None] = {str(acl): await _change(admin, "add", acl) for acl in acls}
+    return Outcomes(outcomes, 1)
 
-    async def delete(self, filters: Iterable[AclBindingFilter], *, validate_only: bool) -> AclDeletions:
-        """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
-        rows = await tool_result(self._backend, TOOL, ["list"], "ACLs", reads=True)
-        removed: dict[AclBinding, AdminError | None] = {}
-        results: AclDeletions = {}
-        for filter in filters:
-            try:
-                matches = _matching(rows, filter)
-            except AdminError as error:
-                results[filter] = error
-                continue
-            for acl in matches:
-                if acl not in removed:
-                    removed[acl] = None if validate_only else await self._change("remove", acl)
-            results[filter] = {acl: removed[acl] for acl in matches}
-        return results
 
-    async def _change(self, command: str, acl: AclBinding) -> AdminError | None:
-        """Add or remove an ACL, and return the error if the node rejects it."""
-        options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
-        options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
-        resource = (acl.resource_type.camel_case, acl.resource_name)
-        arguments = [command, *options, "--", *resource, acl.principal, acl.operation.camel_case]
+async def delete(admin: AdminSession, filters: Iterable[AclBindingFilter], *, validate_only: bool) -> AclDeletions:
+    """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
+    rows = await tool_result(admin, TOOL, ["list"], "ACLs", reads=True)
+    removed: dict[AclBinding, AdminError | None] = {}
+    results: AclDeletions = {}
+    for filter in filters:
         try:
-            await tool_result(self._backend, TOOL, arguments, str(acl))
+            matches = _matching(rows, filter)
         except AdminError as error:
-            return error
-        return None
+            results[filter] = error
+            continue
+        for acl in matches:
+            if acl not in removed:
+                removed[acl] = None if validate_only else await _change(admin, "remove", acl)
+        results[filter] = {acl: removed[acl] for acl in matches}
+    return results
+
+
+async def _change(admin: AdminSession, command: str, acl: AclBinding) -> AdminError | None:
+    """Add or remove an ACL, and return the error if the node rejects it."""
+    options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
+    options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
+    resource = (acl.resource_type.camel_case, acl.resource_name)
+    arguments = [command, *options, "--", *resource, acl.principal, acl.operation.camel_case]
+    try:
+        await tool_result(admin, TOOL, arguments, str(acl))
+    except AdminError as error:
+        return error
+    return None
 
 
 def _matching(rows: list[dict[str, str]], filter: AclBindingFilter) -> list[AclBinding]:

@@ -21,63 +21,55 @@ from kwire.protocol.scram_passwords import SALT_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.backend import Backend, ScramUsers
     from kwire.client.admin.scram_values import UserScramCredentialDeletion, UserScramCredentialUpsertion
-
-__all__ = ["Kip4ScramUsers"]
+    from kwire.client.admin.session import AdminSession, ScramUsers
 
 TOOL = "users"
 
 
-class Kip4ScramUsers:
-    """SCRAM credentials in a cluster of kwire's nodes."""
+async def describe(admin: AdminSession, users: tuple[str, ...]) -> ScramUsers:
+    """Return the credentials of some or all users. Errors of a user: 21 malformed; 91 it has no credentials."""
+    described = _described(await tool_result(admin, TOOL, ["list"], "SCRAM users", reads=True))
+    if not users:
+        return described
+    unknown = "the user has no SCRAM credentials"
+    return {
+        user: described.get(user) or AdminError.of_kafka(ErrorCode.RESOURCE_NOT_FOUND, user, unknown)
+        for user in sorted(set(users))
+    }
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
 
-    async def describe(self, users: tuple[str, ...]) -> ScramUsers:
-        """Return the credentials of some or all users. Errors of a user: 21 malformed; 91 it has no credentials."""
-        described = _described(await tool_result(self._backend, TOOL, ["list"], "SCRAM users", reads=True))
-        if not users:
-            return described
-        unknown = "the user has no SCRAM credentials"
-        return {
-            user: described.get(user) or AdminError.of_kafka(ErrorCode.RESOURCE_NOT_FOUND, user, unknown)
-            for user in sorted(set(users))
-        }
+async def reported(admin: AdminSession, broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+    """Return the iterations that a node has taken over, or those in ZooKeeper if the node does not use SASL."""
+    rows = await tool_result(admin, TOOL, ["list", "--applied"], "SCRAM users", broker=broker_id, reads=True)
+    return {
+        user: {info.mechanism: info.iterations for info in infos}
+        for user, infos in _described(rows).items()
+        if not isinstance(infos, AdminError)
+    }
 
-    async def reported(self, broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
-        """Return the iterations that a node has taken over, or those in ZooKeeper if the node does not use SASL."""
-        rows = await tool_result(
-            self._backend, TOOL, ["list", "--applied"], "SCRAM users", broker=broker_id, reads=True
-        )
-        return {
-            user: {info.mechanism: info.iterations for info in infos}
-            for user, infos in _described(rows).items()
-            if not isinstance(infos, AdminError)
-        }
 
-    async def alter(
-        self,
-        upsertions: Iterable[UserScramCredentialUpsertion],
-        deletions: Iterable[UserScramCredentialDeletion],
-    ) -> Outcomes:
-        """Delete, then set credentials, one after the other. The outcome of a user is its first error."""
-        changes: list[tuple[str, list[str]]] = [
-            (deletion.user, ["delete", "--", deletion.user, deletion.mechanism.value]) for deletion in deletions
-        ]
-        for upsertion in upsertions:
-            credential = await to_thread(_credential, upsertion)
-            changes.append((upsertion.user, ["set", "--", upsertion.user, upsertion.mechanism.value, credential]))
-        outcomes: dict[str, AdminError | None] = {}
-        for user, arguments in changes:
-            try:
-                await tool_result(self._backend, TOOL, arguments, user)
-            except AdminError as error:
-                outcomes[user] = outcomes.get(user) or error
-            else:
-                outcomes.setdefault(user, None)
-        return Outcomes(outcomes, 1)
+async def alter(
+    admin: AdminSession,
+    upsertions: Iterable[UserScramCredentialUpsertion],
+    deletions: Iterable[UserScramCredentialDeletion],
+) -> Outcomes:
+    """Delete, then set credentials, one after the other. The outcome of a user is its first error."""
+    changes: list[tuple[str, list[str]]] = [
+        (deletion.user, ["delete", "--", deletion.user, deletion.mechanism.value]) for deletion in deletions
+    ]
+    for upsertion in upsertions:
+        credential = await to_thread(_credential, upsertion)
+        changes.append((upsertion.user, ["set", "--", upsertion.user, upsertion.mechanism.value, credential]))
+    outcomes: dict[str, AdminError | None] = {}
+    for user, arguments in changes:
+        try:
+            await tool_result(admin, TOOL, arguments, user)
+        except AdminError as error:
+            outcomes[user] = outcomes.get(user) or error
+        else:
+            outcomes.setdefault(user, None)
+    return Outcomes(outcomes, 1)
 
 
 def _credential(upsertion: UserScramCredentialUpsertion) -> str:

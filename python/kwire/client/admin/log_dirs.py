@@ -25,8 +25,8 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.group_values import TopicPartition
+    from kwire.client.admin.session import AdminSession
 
 
 class ReplicaSize(NamedTuple):

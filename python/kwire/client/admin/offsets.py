@@ -26,9 +26,9 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
+    from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import TopicDescription
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest
@@ -67,7 +67,7 @@ async def list_offsets(
                 )
                 for topic, indexes in by_topic(partitions).items()
             ),
-            timeout_ms=int(admin.router.timeout * 1000),
+            timeout_ms=admin.router.timeout_ms,
         )
 
     async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
@@ -117,7 +117,7 @@ async def delete_records(
                 )
                 for topic, indexes in by_topic(partitions).items()
             ),
-            timeout_ms=int(admin.router.timeout * 1000),
+            timeout_ms=admin.router.timeout_ms,
         )
 
     async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:

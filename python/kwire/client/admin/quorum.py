@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.session import AdminSession
     from kwire.declare import Message
     from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 
@@ -208,7 +208,7 @@ async def add_raft_voter(
         return
     request = AddRaftVoterRequest(
         cluster_id=cluster_id,
-        timeout_ms=int(admin.router.timeout * 1000),
+        timeout_ms=admin.router.timeout_ms,
         voter_id=voter_id,
         voter_directory_id=directory_id,
         listeners=tuple(

@@ -24,9 +24,9 @@ from kwire.client.admin.cluster_router import ANY, BrokerTarget
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.describe_client_quotas import ComponentData
 

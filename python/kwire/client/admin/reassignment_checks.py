@@ -12,14 +12,16 @@ from __future__ import annotations
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quorum import has_zookeeper, registered_brokers
+from kwire.client.admin.topic_descriptions import describe
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession, Targets
+    from kwire.client.admin.session import AdminSession, Targets
     from kwire.client.admin.topic_changes import NewTopic
+    from kwire.client.admin.values import ReassignmentStatus
 
 __all__ = ["check_cancellations", "check_new_topics", "check_targets"]
 
@@ -38,7 +40,7 @@ class PossibleReplicas(NamedTuple):
 
 async def check_targets(admin: AdminSession, targets: Targets) -> Outcomes:
     """Return the error that the reassignment of each partition would have, by partition such as `orders-3`."""
-    described = await admin.backend.describe_topics(tuple(targets), configs=False)
+    described = await describe(admin, tuple(targets))
     possible = await _possible_replicas(admin)
     outcomes: dict[str, AdminError | None] = {}
     for name, partitions in targets.items():
@@ -89,10 +91,12 @@ async def check_new_topics(admin: AdminSession, topics: Mapping[str, NewTopic]) 
     }
 
 
-async def check_cancellations(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+async def check_cancellations(
+    admin: AdminSession, partitions: Mapping[str, Sequence[int]], in_progress: Sequence[ReassignmentStatus]
+) -> Outcomes:
     """Return the error that the cancellation of each partition would have."""
-    described = await admin.backend.describe_topics(tuple(partitions), configs=False)
-    moving = {status.topic: status.partitions for status in await admin.backend.list_reassignments(None)}
+    described = await describe(admin, tuple(partitions))
+    moving = {status.topic: status.partitions for status in in_progress}
     outcomes: dict[str, AdminError | None] = {}
     for name, indexes in partitions.items():
         for index in indexes:

@@ -20,9 +20,9 @@ from kwire.protocol.errors import ConnectionFault
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.group_values import TopicPartition
+    from kwire.client.admin.session import Topics
     from kwire.client.admin.values import PartitionDescription
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 

@@ -18,24 +18,35 @@ Examples:
 from __future__ import annotations
 
 from collections import Counter
+from secrets import token_bytes
 
+from kwire._util.concurrency import to_thread
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
-from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.change_checks import check_outcomes
+from kwire.client.admin.cluster_router import ANY, BrokerTarget
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.quorum import has_zookeeper
+from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
+from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from kwire.messages.kafka.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.scram_passwords import SALT_BYTES, salted_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession, ScramUsers
+    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.scram_values import (
-        ScramMechanismName,
-        UserScramCredentialDeletion,
-        UserScramCredentialUpsertion,
-    )
-    from kwire.client.admin.values import Outcomes
+    from kwire.client.admin.scram_values import UserScramCredentialDeletion, UserScramCredentialUpsertion
+    from kwire.client.admin.session import AdminSession, ScramUsers
 
 MAX_ITERATIONS = 16384
 """Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""
@@ -52,7 +63,30 @@ async def describe_user_scram_credentials(admin: AdminSession, users: Iterable[s
     Raises:
         AdminError: 31 not authorized.
     """
-    return await admin.backend.scram_users.describe(strings_tuple(users))
+    names = strings_tuple(users)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_scram_users
+
+        return await kip4_scram_users.describe(admin, names)
+    return await _describe(admin, names, ANY)
+
+
+async def _describe(admin: AdminSession, users: Sequence[str], target: Target) -> ScramUsers:
+    names = tuple(UserName(name=user) for user in dict.fromkeys(users))
+    # No names stand for all users, as null does. Kafka 4.4 never refuses a request with null, but stays silent.
+    request = DescribeUserScramCredentialsRequest(users=names)
+    answer = await admin.router.read(request, target, error_code)
+    described: ScramUsers = {
+        result.user: answer.error(result, result.user)
+        or tuple(
+            sorted(
+                ScramCredentialInfo(ScramMechanismName.of_code(info.mechanism), info.iterations)
+                for info in result.credential_infos
+            )
+        )
+        for result in sorted(answer.accepted("SCRAM users").results, key=lambda result: result.user)
+    }
+    return complete(sorted(set(users)), described) if users else described
 
 
 async def alter_user_scram_credentials(
@@ -81,7 +115,30 @@ async def alter_user_scram_credentials(
     """
     if validate_only:
         return await _check_changes(admin, tuple(upsertions), tuple(deletions))
-    return await admin.backend.scram_users.alter(upsertions, deletions)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_scram_users
+
+        return await kip4_scram_users.alter(admin, upsertions, deletions)
+    deleted = tuple(
+        ScramCredentialDeletion(name=deletion.user, mechanism=deletion.mechanism.code) for deletion in deletions
+    )
+    # Thousands of iterations of a hash would block the event loop.
+    upserted = await to_thread(lambda: tuple(map(_salted, upsertions)))
+    request = AlterUserScramCredentialsRequest(deletions=deleted, upsertions=upserted)
+    answer = await admin.router.command(request, error_code=first_error_code("results"), repeatable=not deleted)
+    requested = dict.fromkeys([*(entry.name for entry in deleted), *(entry.name for entry in upserted)])
+    return answer.outcomes(((result.user, result) for result in answer.response.results), requested)
+
+
+def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+    salt = token_bytes(SALT_BYTES)
+    return ScramCredentialUpsertion(
+        name=credential.user,
+        mechanism=credential.mechanism.code,
+        iterations=credential.iterations,
+        salt=salt,
+        salted_password=salted_password(credential.mechanism, credential.password, salt, credential.iterations),
+    )
 
 
 async def _check_changes(
@@ -90,11 +147,6 @@ async def _check_changes(
     deletions: Sequence[UserScramCredentialDeletion],
 ) -> Outcomes:
     """Return the errors that changes would have, by the rules of ScramControlManager in Kafka."""
-    from kwire.client.admin.errors import AdminError
-    from kwire.client.admin.quorum import has_zookeeper
-    from kwire.client.admin.values import Outcomes
-    from kwire.messages.kafka.alter_user_scram_credentials import AlterUserScramCredentialsRequest
-
     maximum = MAX_ITERATIONS if admin.dialect == "kafka" else None
     outcomes: dict[str, AdminError | None] = {}
     deleted = [deletion.user for deletion in deletions]
@@ -145,4 +197,17 @@ async def wait_until_user_scram_credentials(
     Raises:
         AdminError: a broker cannot report the credentials of a user.
     """
-    await completion.wait_for_values(admin.router, expected, admin.backend.scram_users.reported, timeout, on_progress)
+
+    async def reported(broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+        if admin.dialect == "kip4":
+            from kwire.client.admin import kip4_scram_users
+
+            return await kip4_scram_users.reported(admin, broker_id)
+        iterations: dict[str, Mapping[ScramMechanismName, int]] = {}
+        for user, infos in (await _describe(admin, (), BrokerTarget(broker_id))).items():
+            if isinstance(infos, AdminError):
+                raise infos
+            iterations[user] = {info.mechanism: info.iterations for info in infos}
+        return iterations
+
+    await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)

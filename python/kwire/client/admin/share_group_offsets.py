@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_checks import check_offsets, error_if_active
 from kwire.client.admin.groups import describe_groups, describe_groups_of_type
 from kwire.client.admin.leaders import by_topic
+from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_values import CommittedOffset, TopicPartition
+    from kwire.client.admin.session import AdminSession
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 

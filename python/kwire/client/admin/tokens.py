@@ -22,15 +22,15 @@ from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
 from kwire.client.admin.answer import error_code
-from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.session import strings_tuple
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.session import AdminSession
     from kwire.declare import Message
 
 ITEM = "delegation token"

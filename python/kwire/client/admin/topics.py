@@ -22,20 +22,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kwire._util.light_typing import TYPE_CHECKING
+from kwire.client.admin import topic_descriptions
 from kwire.client.admin.answer import first_error_code
-from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
-from kwire.client.admin.errors import ChangeTimeout
+from kwire.client.admin.errors import AdminError, ChangeTimeout, NotSupported
+from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.topic_metadata import read_metadata
+from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin.backend import AdminSession, TopicListings, Topics
     from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.session import AdminSession, TopicListings, Topics
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
-    from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.create_topics import CreatableTopic
+    from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
 
 
 async def create_topics(
@@ -53,7 +58,41 @@ async def create_topics(
     Raises:
         OutcomeUnknown: the response was lost. This applies to all commands that are not repeated.
     """
-    return await admin.backend.create_topics(topics, validate_only=validate_only)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.create_topics(admin, topics, validate_only=validate_only)
+    from kwire.client.admin.reassignment_checks import check_new_topics
+    from kwire.messages.kafka.create_topics import CreateTopicsRequest
+
+    refused = await check_new_topics(admin, topics)
+    accepted = {name: topic for name, topic in topics.items() if name not in refused}
+    if not accepted:
+        return Outcomes(refused)
+    request = CreateTopicsRequest(
+        topics=tuple(_creatable(name, topic) for name, topic in accepted.items()),
+        timeout_ms=admin.router.timeout_ms,
+        validate_only=validate_only,
+    )
+    answer = await admin.router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
+    outcomes = answer.outcomes(((topic.name, topic) for topic in answer.response.topics), accepted)
+    return Outcomes({**outcomes, **refused}, outcomes.attempts) if refused else outcomes
+
+
+def _creatable(name: str, topic: NewTopic) -> CreatableTopic:
+    from kwire.messages.kafka.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+
+    assigned = bool(topic.assignment)
+    return CreatableTopic(
+        name=name,
+        num_partitions=-1 if assigned or topic.partitions is None else topic.partitions,
+        replication_factor=-1 if assigned or topic.replication_factor is None else topic.replication_factor,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=index, broker_ids=tuple(ids))
+            for index, ids in sorted(topic.assignment.items())
+        ),
+        configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in topic.configs.items()),
+    )
 
 
 async def alter_topics(
@@ -74,7 +113,13 @@ async def alter_topics(
         validate_only: check the request and change nothing. Kafka cannot check changes of replicas, so the client
             checks them.
     """
-    return await admin.backend.alter_topics(topics, validate_only=validate_only)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.alter_topics(admin, topics, validate_only=validate_only)
+    from kwire.client.admin import topic_alteration
+
+    return await topic_alteration.alter_topics(admin, topics, validate_only=validate_only)
 
 
 async def delete_topics(admin: AdminSession, names: Iterable[str], *, validate_only: bool = False) -> Outcomes:
@@ -86,19 +131,52 @@ async def delete_topics(admin: AdminSession, names: Iterable[str], *, validate_o
         names: the topics.
         validate_only: check that the topics exist, and delete nothing.
     """
-    return await admin.backend.delete_topics(strings_tuple(names), validate_only=validate_only)
+    names = strings_tuple(names)
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.delete_topics(admin, names, validate_only=validate_only)
+    from kwire.declare.fields import zero_uuid
+    from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+    if validate_only:
+        described = await topic_descriptions.describe(admin, names) if names else {}
+        checked = {name: topic if isinstance(topic, AdminError) else None for name, topic in described.items()}
+        return await check_outcomes(admin, DeleteTopicsRequest, Outcomes(checked))
+    request = DeleteTopicsRequest(
+        topic_names=names,
+        topics=tuple(DeleteTopicState(name=name, topic_id=zero_uuid()) for name in names),
+        timeout_ms=admin.router.timeout_ms,
+    )
+    answer = await admin.router.command(request, error_code=first_error_code("responses"), adapt=_with_names_only)
+    return answer.outcomes(((response.name or "", response) for response in answer.response.responses), names)
+
+
+def _with_names_only(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
+    """Return a request without topic ids, which versions below 6 do not have."""
+    from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
+
+    return (
+        request if version >= 6 else DeleteTopicsRequest(topic_names=request.topic_names, timeout_ms=request.timeout_ms)
+    )
 
 
 async def list_topics(admin: AdminSession) -> list[str]:
     """Return the sorted names of all topics, as one broker reports them."""
-    return await admin.backend.list_topics()
+    if admin.dialect == "kip4":
+        return sorted(await topic_descriptions.describe(admin, ()))
+    response = await read_metadata(admin.router, None)
+    return sorted(topic.name for topic in response.topics if topic.name is not None)
 
 
 async def topic_listings(admin: AdminSession) -> TopicListings:
     """Return the sizes of all topics by name, as one broker reports them. For many topics, it is a fifth of the work of
     `describe_topics`.
     """
-    return await admin.backend.topic_listings()
+    if admin.dialect == "kafka":
+        return topic_descriptions.listed_topics(await read_metadata(admin.router, None))
+    topics = await topic_descriptions.describe(admin, ())
+    return {name: topic if isinstance(topic, AdminError) else topic.listing for name, topic in topics.items()}
 
 
 async def list_topics_marked_for_deletion(admin: AdminSession) -> list[str]:
@@ -111,7 +189,14 @@ async def list_topics_marked_for_deletion(admin: AdminSession) -> list[str]:
             such topics out of their metadata. With ZooKeeper, `kafka zookeeper show` reads them there.
         AdminError: the controller cannot list them.
     """
-    return await admin.backend.list_topics_marked_for_deletion()
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.list_topics_marked_for_deletion(admin)
+    raise NotSupported(
+        "listing topics marked for deletion",
+        "its brokers do not report them; use kafka zookeeper show --zookeeper HOST:PORT if it has ZooKeeper",
+    )
 
 
 async def describe_topics(
@@ -124,8 +209,12 @@ async def describe_topics(
         configs: include the configs that each topic overrides. The drafts always include them.
         lag: include the lag of each replica: Kafka needs a request to each broker. The drafts always include it.
     """
-    topics = await admin.backend.describe_topics(strings_tuple(names), configs=configs)
-    return await admin.backend.with_lag(topics) if lag else topics
+    topics = await topic_descriptions.describe(admin, strings_tuple(names), configs=configs)
+    if not lag or admin.dialect == "kip4":
+        return topics
+    from kwire.client.admin.replica_lag import with_lag
+
+    return await with_lag(admin.router, topics)
 
 
 async def wait_until_created(
@@ -187,7 +276,7 @@ async def _wait_until_free(admin: AdminSession, names: Sequence[str], timeout: f
     new = tuple(
         CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=()) for name in names
     )
-    request = CreateTopicsRequest(topics=new, timeout_ms=int(admin.router.timeout * 1000), validate_only=True)
+    request = CreateTopicsRequest(topics=new, timeout_ms=admin.router.timeout_ms, validate_only=True)
     pause = FIRST_PAUSE
     while True:
         try:

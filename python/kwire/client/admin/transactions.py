@@ -19,21 +19,21 @@ from collections import defaultdict
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
-from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.coordinators import KeyType, at_coordinators, of_coordinators
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
+from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
+    from kwire.client.admin.session import AdminSession
 
 TERMINATION_TIMEOUT_MS = 30_000
 """Transaction timeout of an id whose transaction is terminated, as in Kafka's Admin. Its next producer sets its

@@ -171,7 +171,7 @@ async def _check_topics_of_nodes(admin: AdminClient, configs: Mapping[ConfigReso
     text = json.dumps({"topics": {topic.name: dict(values) for topic, values in configs.items()}})
     parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
     try:
-        await tool_result(admin.backend, "config", ["diff", *parts], "topics", reads=True)
+        await tool_result(admin, "config", ["diff", *parts], "topics", reads=True)
     except AdminError as error:
         if len(configs) == 1:
             return dict.fromkeys(configs, error)

@@ -36,7 +36,7 @@ from kwire_admin.operations.run import Run
 from kwire_admin.operations.visibility import explain_if_hidden, warn_if_hidden
 
 if TYPE_CHECKING:
-    from kwire.client.admin.backend import TopicListings, Topics
+    from kwire.client.admin.session import TopicListings, Topics
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from kwire._util.concurrency import gather
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
+from kwire.client.admin.topic_descriptions import describe_at
 from kwire.errors import KwireError
 from kwire.protocol.errors import Timeout
 from kwire_admin.operations.cluster_health.checks import (
@@ -97,7 +98,7 @@ async def _topics(admin: AdminClient, sources: Sources) -> Topics:
     answer: Topics | Exception | None = None
     seconds = admin.router.timeout * SILENT_SHARE
     for broker in metadata_sources(sources):
-        answer = await in_time(admin.backend.topics_at(broker, (), configs=False), seconds)
+        answer = await in_time(describe_at(admin, broker, ()), seconds)
         if not isinstance(answer, Exception):
             return answer
     assert isinstance(answer, Exception), "at least one broker answers"

@@ -1,12 +1,16 @@
-"""Kafka's descriptions of topics: from Metadata, and their configs from DescribeConfigs."""
+"""Topics as brokers describe them.
+
+Kafka describes a topic in Metadata, and its configs in DescribeConfigs. TopicMetadata of the drafts has both.
+"""
 
 from __future__ import annotations
 
 from operator import attrgetter
 
-from kwire._util.light_typing import TYPE_CHECKING
+from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription, TopicListing
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
@@ -14,13 +18,17 @@ from kwire.protocol.errors import NoCommonVersion
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from kwire.client.admin.backend import TopicListings, Topics
+    from kwire.client.admin.session import AdminSession, TopicListings, Topics
+    from kwire.declare import Message, Request
     from kwire.messages.kafka.describe_configs import (
         DescribeConfigsRequest,
         DescribeConfigsResourceResult,
         DescribeConfigsResponse,
     )
     from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
+    from kwire.protocol.endpoint import Endpoint
+
+R = TypeVar("R", bound="Message")
 
 TOPIC = 2
 """The type of a topic among config resources."""
@@ -32,7 +40,39 @@ TOPICS_PER_REQUEST = 500
 """Topics in one DescribeConfigs request, which bounds the size of its response."""
 
 
-def described_topics(response: MetadataResponse, names: Sequence[str] = ()) -> Topics:
+async def describe(admin: AdminSession, names: Sequence[str], *, configs: bool = False) -> Topics:
+    """Return topics by name, all if no names are given, as any broker reports them. See `topics.describe_topics`."""
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.describe_topics(admin, tuple(names))
+
+    async def send(request: Request[R]) -> R:
+        return (await admin.router.read(request)).response
+
+    described = _described(await read_metadata(admin.router, names or None), names)
+    return await _with_configs(described, send) if configs else described
+
+
+async def describe_at(admin: AdminSession, broker: Endpoint, names: Sequence[str], *, configs: bool = False) -> Topics:
+    """Return topics by name, all if no names are given, as one broker reports them. It is asked once.
+
+    Raises:
+        ConnectionFault: the broker does not respond.
+    """
+    if admin.dialect == "kip4":
+        from kwire.client.admin import kip4_topics
+
+        return await kip4_topics.topics_at(admin, broker, tuple(names))
+
+    async def send(request: Request[R]) -> R:
+        return await admin.router.send(broker, request)
+
+    described = _described(await send(metadata_request(names or None)), names)
+    return await _with_configs(described, send) if configs else described
+
+
+def _described(response: MetadataResponse, names: Sequence[str] = ()) -> Topics:
     """Return the topics of a response by name.
 
     Args:
@@ -84,7 +124,7 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminE
     )
 
 
-async def with_configs(
+async def _with_configs(
     topics: Topics, send: Callable[[DescribeConfigsRequest], Awaitable[DescribeConfigsResponse]]
 ) -> Topics:
     """Return topics with the configs that they override.
