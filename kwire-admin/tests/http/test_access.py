@@ -109,7 +109,7 @@ def test_roles(guarded: ServerProcess) -> None:
 def test_log_names_who_changed_something_and_no_token(guarded: ServerProcess) -> None:
     guarded.post("/api/v1/topics/delete", {"names": ["orders"]}, **bearer(CHANGER))
     log = guarded.log()
-    assert re.search("User:bob ran topics delete from 127.0.0.1, request [0-9a-f]{16}: not confirmed", log)
+    assert re.search("User:bob ran topics delete from 127.0.0.1, request [0-9a-f]{16}: ConfirmationRequired", log)
     assert READER not in log
     assert CHANGER not in log
 

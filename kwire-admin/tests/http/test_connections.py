@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
+from kwire.terminal.cluster import ClusterChoice
 from kwire_admin.http import application as application_module
 from kwire_admin.http import connections
 from kwire_admin.http.access import HttpRole
 from kwire_admin.http.application import application
 from kwire_admin.http.change_feed import ChangeFeed
-from kwire_admin.http.cluster_access import ServedCluster
 from kwire_admin.http.connections import MAX_CONNECTIONS
 from tests.eventually import eventually, eventually_sync
 from tests.http.server_process import ServerProcess
@@ -101,7 +101,7 @@ async def port(monkeypatch: pytest.MonkeyPatch, cluster: FakeCluster) -> AsyncIt
     monkeypatch.setattr(connections, "HEAD_TIMEOUT_S", 0.2)
     monkeypatch.setattr(application_module, "BODY_TIMEOUT_S", 0.2)
     feed = ChangeFeed(cluster.bootstrap, 1.0)
-    app = application(ServedCluster(cluster.bootstrap), feed, anonymous=HttpRole.CHANGE)
+    app = application(ClusterChoice(None, cluster.bootstrap), feed, anonymous=HttpRole.CHANGE)
     config = uvicorn.Config(app, http=connections.HttpConnection, log_config=None, ws="none")
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))

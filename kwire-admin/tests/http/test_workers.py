@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
+from starlette.requests import Request
 
-from kwire_admin.http.cluster_access import ClusterAccess, ServedCluster
-from kwire_admin.http.workers import MAX_RUNNING, SWITCH_INTERVAL_S, PrincipalBusy, PrincipalWorkers
+from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.errors import ConnectFailed
+from kwire.terminal.cluster import ClusterChoice
+from kwire.testing import FakeCluster
+from kwire_admin.http.application import _serve_verb
+from kwire_admin.http.idempotency import IdempotentResponses
+from kwire_admin.http.responses import TooManyRequests
+from kwire_admin.http.workers import MAX_RUNNING, SWITCH_INTERVAL_S, PrincipalWorkers
+from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.parameters import Danger, Option
+from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
-    pass
+    from starlette.responses import Response
+
+    from kwire_admin.http.workers import PrincipalWorker
 
 
 async def test_work_of_principals_runs_in_threads_of_their_own() -> None:
-    workers = PrincipalWorkers(ServedCluster("127.0.0.1:1"))
+    workers = PrincipalWorkers(ClusterChoice(None, "127.0.0.1:1"))
     goes_on = threading.Event()
     ran = asyncio.Event()
 
-    async def thread(_: ClusterAccess) -> int:
+    async def thread(_: PrincipalWorker) -> int:
         return threading.get_ident()
 
-    async def computes(_: ClusterAccess) -> int:
+    async def computes(_: PrincipalWorker) -> int:
         assert goes_on.wait(60)
         return threading.get_ident()
 
@@ -44,9 +57,9 @@ async def test_work_of_principals_runs_in_threads_of_their_own() -> None:
 
 async def test_event_loop_gets_the_processor_often_beside_threads_that_compute() -> None:
     before = sys.getswitchinterval()
-    workers = PrincipalWorkers(ServedCluster("127.0.0.1:1"))
+    workers = PrincipalWorkers(ClusterChoice(None, "127.0.0.1:1"))
 
-    async def interval(_: ClusterAccess) -> float:
+    async def interval(_: PrincipalWorker) -> float:
         return sys.getswitchinterval()
 
     try:
@@ -60,21 +73,21 @@ async def test_event_loop_gets_the_processor_often_beside_threads_that_compute()
 
 
 async def test_requests_of_a_principal_are_limited_and_can_be_canceled() -> None:
-    workers = PrincipalWorkers(ServedCluster("127.0.0.1:1"))
+    workers = PrincipalWorkers(ClusterChoice(None, "127.0.0.1:1"))
     ended: list[str] = []
 
-    async def waits(_: ClusterAccess) -> None:
+    async def waits(_: PrincipalWorker) -> None:
         try:
             await asyncio.Event().wait()
         finally:
             ended.append("waits")
 
-    async def answers(_: ClusterAccess) -> str:
+    async def answers(_: PrincipalWorker) -> str:
         return "answer"
 
     running = [asyncio.create_task(workers.run("User:a", waits)) for _ in range(MAX_RUNNING)]
     await asyncio.sleep(0)
-    with pytest.raises(PrincipalBusy, match="User:a"):
+    with pytest.raises(TooManyRequests, match="User:a"):
         await workers.run("User:a", answers)
     assert await workers.run("User:b", answers) == "answer"
     for task in running:
@@ -87,9 +100,9 @@ async def test_requests_of_a_principal_are_limited_and_can_be_canceled() -> None
 
 async def test_close_does_not_wait_for_a_thread_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire_admin.http.workers.CLOSE_TIMEOUT_S", 0.05)
-    workers, goes_on = PrincipalWorkers(ServedCluster("127.0.0.1:1")), threading.Event()
+    workers, goes_on = PrincipalWorkers(ClusterChoice(None, "127.0.0.1:1")), threading.Event()
 
-    async def computes(_: ClusterAccess) -> None:
+    async def computes(_: PrincipalWorker) -> None:
         assert goes_on.wait(60)
 
     busy = asyncio.create_task(workers.run("User:a", computes))
@@ -98,3 +111,37 @@ async def test_close_does_not_wait_for_a_thread_that_computes(monkeypatch: pytes
     assert not busy.done()
     goes_on.set()
     await asyncio.gather(busy, return_exceptions=True)
+
+
+@operation(Danger.CHANGES)
+async def two_steps(run: Run, topic: Annotated[str | None, Option("Topic to delete.", "NAME")] = None) -> Rows[str]:
+    """Delete a topic, and then find no broker."""
+    if topic is not None:
+        await run.admin.delete_topics([topic])
+    raise ConnectFailed(Endpoint("127.0.0.1", 1), "refused")
+
+
+async def test_change_with_an_answered_step_does_not_run_again_for_its_key() -> None:
+    """A later step that finds no broker was not sent, but the step before it was made."""
+    with FakeCluster(1, topics=["orders", "audit"]) as cluster:
+        workers, idempotent = PrincipalWorkers(ClusterChoice(None, cluster.bootstrap)), IdempotentResponses()
+
+        async def change(name: str, **values: object) -> Response:
+            async def receive() -> dict[str, object]:
+                return {"type": "http.request", "body": json.dumps(values).encode(), "more_body": False}
+
+            headers = [(b"content-type", b"application/json"), (b"idempotency-key", name.encode())]
+            state = {"principal": "User:a", "request_id": name}
+            scope = {"type": "http", "path": "/", "query_string": b"", "headers": headers, "state": state}
+            return await _serve_verb(workers, idempotent, two_steps, Request(scope, receive))
+
+        try:
+            for _ in range(2):
+                assert "idempotent-replayed" not in (await change("nothing was sent")).headers
+            first = await change("deleted", topic="orders")
+            cluster.create_topics(["orders"])
+            repeated = await change("deleted", topic="orders")
+        finally:
+            await workers.close()
+        assert (first.status_code, repeated.body) == (503, first.body)
+        assert repeated.headers["idempotent-replayed"] == "true"

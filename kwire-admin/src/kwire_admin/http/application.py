@@ -26,12 +26,20 @@ from kwire.errors import KwireError
 from kwire.terminal.problems import Problem, problem_of
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
 from kwire_admin.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
-from kwire_admin.http.cluster_access import ClusterAccess
 from kwire_admin.http.idempotency import IdempotentResponses
 from kwire_admin.http.observation import RequestObserver, request_id
 from kwire_admin.http.openapi import openapi_document, served_verbs
-from kwire_admin.http.responses import error_name, error_response, refuse, rows_response
-from kwire_admin.http.workers import PrincipalBusy, PrincipalWorkers
+from kwire_admin.http.responses import (
+    BodyTimeout,
+    BodyTooLarge,
+    ConfirmationRequired,
+    RequestRefused,
+    error_name,
+    error_response,
+    refuse,
+    rows_response,
+)
+from kwire_admin.http.workers import PrincipalWorkers
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument
 from kwire_admin.operations.run import ReturnedFiles, Run, run_verb
@@ -42,11 +50,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from kwire.client.admin import AdminClient
+    from kwire.terminal.cluster import ClusterChoice
     from kwire_admin.http.access import CertificateRole, Token
     from kwire_admin.http.change_feed import ChangeFeed
-    from kwire_admin.http.cluster_access import ServedCluster
     from kwire_admin.http.incidents import PastIncidents
     from kwire_admin.http.responses import Page
+    from kwire_admin.http.workers import PrincipalWorker
     from kwire_admin.operations.declaration import Operation
 
 __all__ = ["application"]
@@ -69,29 +79,8 @@ PAGE_FILES = {
 }
 
 
-class ConfirmationRequired(Exception):
-    """A verb that destroys something was run without a confirmation."""
-
-
-class BodyTimeout(Exception):
-    """The body of a request was not received in time."""
-
-
-class BodyTooLarge(Exception):
-    """The body of a request is larger than LARGEST_BODY.
-
-    Args:
-        message: the sentence.
-        is_unread: True if nothing of it was received.
-    """
-
-    def __init__(self, message: str, *, is_unread: bool = False) -> None:
-        super().__init__(message)
-        self.is_unread = is_unread
-
-
 def application(
-    cluster: ServedCluster,
+    cluster: ClusterChoice,
     feed: ChangeFeed,
     tokens: Sequence[Token | CertificateRole] = (),
     anonymous: HttpRole = HttpRole.READ,
@@ -109,17 +98,14 @@ def application(
         incidents: past incidents of the cluster; None if the server has no gold tables.
         connections: returns the number of open connections.
     """
-    access = ClusterAccess(cluster)
     workers = PrincipalWorkers(cluster)
     idempotent = IdempotentResponses()
-    document = json.dumps(
-        openapi_document(needs_token=bool(tokens), types_name=cluster.typed_name is not None)
-    ).encode()
+    document = json.dumps(openapi_document(needs_token=bool(tokens), types_name=cluster.type_name)).encode()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.gather(access.close(), workers.close())
+        await workers.close()
 
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
@@ -137,14 +123,13 @@ def application(
         Route("/healthz", _health),
         Route("/metrics", guarded(Danger.READS, metrics)),
         Route("/api/v1/events", guarded(Danger.READS, events)),
-        Route("/api/v1/incidents", guarded(Danger.READS, partial(_past_incidents, access, incidents))),
+        Route("/api/v1/incidents", guarded(Danger.READS, partial(_past_incidents, workers, incidents))),
     ]
     routes += [_verb_route(verb, partial(_serve_verb, workers, idempotent, verb)) for verb in served_verbs()]
     # From the outside in: the observer counts and names every request, refused ones too; access control decides;
     # Starlette finds the route.
-    app = Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
-    )
+    handlers = {HTTPException: _no_route, RequestRefused: _refused, Exception: _unexpected}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     control = AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
     observer = RequestObserver(control, [route.path for route in routes], connections, lambda: feed.readers)
     return observer
@@ -160,18 +145,21 @@ async def _health(_: Request) -> Response:
     return Response(b'{"status":"ok"}', media_type="application/json")
 
 
-async def _past_incidents(access: ClusterAccess, incidents: PastIncidents | None, request: Request) -> Response:
+async def _past_incidents(workers: PrincipalWorkers, incidents: PastIncidents | None, request: Request) -> Response:
     if incidents is None:
         return refuse(404, "NoGold", "the server has no past incidents: start it with --gold FOLDER")
     try:
         page, rest = take_page(request.query_params.multi_items())
         if rest:
             raise InvalidArgument(f"incidents has no parameter {rest[0][0]!r}: it has limit, offset")
-        admin = await access.admin()
-        rows = await incidents.rows((await admin.describe_cluster()).cluster_id)
+        rows = await incidents.rows(await workers.run(request.state.principal, _cluster_id))
     except (KwireError, InvalidArgument) as error:
         return error_response(error)
     return _paged(rows_response(rows, page=page), request, page, len(rows))
+
+
+async def _cluster_id(worker: PrincipalWorker) -> str | None:
+    return (await (await worker.admin()).describe_cluster()).cluster_id
 
 
 async def _page_file(name: str, media_type: str, _: Request) -> Response:
@@ -194,6 +182,10 @@ def _no_route(request: Request, error: Exception) -> Response:
     return refuse(error.status_code, "NotFound", f"{path} does not exist{hint}")
 
 
+def _refused(_: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
 def _unexpected(request: Request, error: Exception) -> Response:
     """Answer a request that failed because of a bug. Starlette logs the traceback."""
     return refuse(500, "Unexpected", f"unexpected {type(error).__name__} in {request.url.path}")
@@ -204,22 +196,17 @@ async def _serve_verb(
 ) -> Response:
     """Run a verb, or repeat the response of a change that the client sends again."""
     key, principal = request.headers.get("idempotency-key"), request.state.principal
-    run = partial(workers.run, principal, partial(_run, verb, request))
-    body = b""
+    started = time.monotonic()
     try:
-        # The body is received here: the connection belongs to this event loop. `_run` has it, or the error.
-        if not is_get(verb):
-            body = await _body(request)
-    except (BodyTooLarge, BodyTimeout):
-        key = None
-    try:
-        if key is None or verb.danger is Danger.READS:
-            return (await run()).response
-        return await idempotent.respond(principal, key, request.url.path.encode() + b"\n" + body, run)
-    except PrincipalBusy as error:
-        response = refuse(429, "TooManyRequests", str(error))
-        response.headers["Retry-After"] = "1"
-        return response
+        # The body is received here: the connection belongs to this event loop.
+        body = b"" if is_get(verb) else await _receive(request)
+    except RequestRefused as error:
+        _audit(verb, request, {}, error_name(error), started)
+        raise
+    run = partial(workers.run, principal, partial(_run, verb, request, body))
+    if key is None or verb.danger is Danger.READS:
+        return (await run()).response
+    return await idempotent.respond(principal, key, request.url.path.encode() + b"\n" + body, run)
 
 
 class VerbResponse(NamedTuple):
@@ -234,58 +221,51 @@ class VerbResponse(NamedTuple):
     has_run: bool
 
 
-async def _run(verb: Operation, request: Request, access: ClusterAccess) -> VerbResponse:
+async def _run(verb: Operation, request: Request, body: bytes, worker: PrincipalWorker) -> VerbResponse:
     """Run a verb and return its rows. This runs in the thread of the principal."""
     started = time.monotonic()
     warnings: list[str] = []
     options: dict[str, Any] = {}
     files = ReturnedFiles()
     page: Page | None = None
-    has_run = False
+    admin: AdminClient | None = None
+    earlier, has_run = 0, True
     try:
         if is_get(verb):
             page, items = take_page(request.query_params.multi_items())
             values = from_query(verb, items)
         else:
-            values = await _json_object(request)
+            values = _json_object(request, body)
             options = _options(verb, values)
         with arguments(verb, values) as checked:
-            await access.check(verb, dry_run=options.get("dry_run", False))
-            admin = await access.admin()
+            await worker.check(verb, dry_run=options.get("dry_run", False))
+            admin = await worker.admin()
+            earlier = len(admin.commands)
             run = Run(
                 admin,
                 dry_run=options.get("dry_run", False),
                 wait=options.get("wait", 0.0),
-                confirm=partial(_confirm, options.get("confirm", False), access.cluster.typed_name),
+                confirm=partial(_confirm, options.get("confirm", False), worker.cluster),
                 warn=warnings.append,
                 here=False,
                 files=files,
             )
             rows = await run_verb(verb, run, checked)
-        has_run = True
         response = _paged(rows_response(rows, warnings, files.texts, page=page), request, page, len(rows))
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:
-        has_run = True
         status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
         response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status, page=page)
         response = _paged(response, request, page, len(answer.rows))
         outcome = type(answer).__name__
-    except ConfirmationRequired as question:
-        response, outcome = refuse(428, "ConfirmationRequired", str(question)), "not confirmed"
-    except BodyTooLarge as error:
-        response, outcome = refuse(413, "BodyTooLarge", str(error)), "body too large"
-        if error.is_unread:
-            response.headers["Connection"] = "close"
-    except BodyTimeout as error:
-        response, outcome = refuse(408, "BodyTimeout", str(error)), "body incomplete"
-        response.headers["Connection"] = "close"
-    except (KwireError, InvalidArgument) as error:
+    except (KwireError, InvalidArgument, ConfirmationRequired) as error:
         response, outcome = error_response(error), error_name(error)
-        # A broker has refused the change, or the connection was lost after it was sent.
-        has_run = problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
-    if verb.danger > Danger.READS:
-        _audit(verb, request, options, outcome, time.monotonic() - started)
+        # A broker has refused the change, the connection was lost after it was sent, or an earlier step was made.
+        has_run = (
+            not isinstance(error, ConfirmationRequired)
+            and problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
+        ) or (admin is not None and any(command.answered for command in admin.commands[earlier:]))
+    _audit(verb, request, options, outcome, started)
     return VerbResponse(response, has_run)
 
 
@@ -297,13 +277,11 @@ def _paged(response: Response, request: Request, page: Page | None, total: int) 
     return response
 
 
-async def _json_object(request: Request) -> dict[str, Any]:
+def _json_object(request: Request, body: bytes) -> dict[str, Any]:
     """Return the body of a request.
 
     Raises:
         InvalidArgument: it is not a JSON object.
-        BodyTooLarge: it is too large.
-        BodyTimeout: it was not received in time.
     """
     if request.query_params:
         raise InvalidArgument("expected the parameters in the body, got some in the address")
@@ -312,7 +290,7 @@ async def _json_object(request: Request) -> dict[str, Any]:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise InvalidArgument("expected a body without the header Content-Encoding: it must not be compressed")
     try:
-        values = parse_json_document(await _body(request), object_pairs_hook=unique_keys)
+        values = parse_json_document(body, object_pairs_hook=unique_keys)
     except MalformedJson as error:
         raise InvalidArgument(f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
@@ -320,29 +298,16 @@ async def _json_object(request: Request) -> dict[str, Any]:
     return values
 
 
-async def _body(request: Request) -> bytes:
-    """Receive the body of a request, or return it if it was received.
+async def _receive(request: Request) -> bytes:
+    """Receive the body of a request.
 
     Raises:
-        BodyTooLarge: it is too large.
+        BodyTooLarge: it is too large. A body that is far too large is not received.
         BodyTimeout: it was not received in time.
     """
-    received: bytes | Exception | None = getattr(request.state, "body", None)
-    if received is None:
-        try:
-            received = await _receive(request)
-        except (BodyTooLarge, BodyTimeout) as error:
-            received = error
-        request.state.body = received
-    if isinstance(received, Exception):
-        raise received
-    return received
-
-
-async def _receive(request: Request) -> bytes:
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > LENGTH_DIGITS or int(announced) > LARGEST_DISCARDED_BODY):
-        raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes", is_unread=True)
+        raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes", {"Connection": "close"})
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -352,7 +317,7 @@ async def _receive(request: Request) -> bytes:
                 if len(body) > LARGEST_BODY:
                     raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
     except TimeoutError:
-        raise BodyTimeout(f"the body was not received within {BODY_TIMEOUT_S:g} s") from None
+        raise BodyTimeout(f"the body was not received within {BODY_TIMEOUT_S:g} s", {"Connection": "close"}) from None
     return bytes(body)
 
 
@@ -376,22 +341,24 @@ def _options(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _confirm(confirmation: bool | str, typed_name: str | None, question: str) -> None:
+def _confirm(confirmation: bool | str, cluster: ClusterChoice, question: str) -> None:
     """Check the confirmation of a request.
 
     Raises:
         ConfirmationRequired: the request does not have it.
     """
-    expected: bool | str = True if typed_name is None else typed_name
+    expected = cluster.name if cluster.type_name else True
     if confirmation is not expected and confirmation != expected:
         raise ConfirmationRequired(f"{question} Confirm with {json.dumps({'confirm': expected})}")
 
 
-def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
-    """Log the principal, the verb, and the outcome of a change.
+def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcome: str, started: float) -> None:
+    """Log the principal, the verb, and the outcome of a change that started at a time of the monotonic clock.
 
     Neither arguments nor the texts of errors, which quote them, are logged: values of configs can be secrets.
     """
+    if verb.danger is Danger.READS:
+        return
     log.info(
         "%s ran %s %s%s from %s, request %s: %s (%.3f s)",
         request.state.principal,
@@ -401,5 +368,5 @@ def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcom
         request.client.host if request.client is not None else "unknown",
         request_id(request.scope),
         outcome,
-        seconds,
+        time.monotonic() - started,
     )

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from kwire_admin.http.responses import refuse
-from kwire_admin.http.workers import PrincipalBusy
+from kwire_admin.http.responses import TooManyRequests, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -84,7 +83,7 @@ class IdempotentResponses:
                 key is not kept.
 
         Raises:
-            PrincipalBusy: the request has not run, and its key is not kept.
+            TooManyRequests: the request has not run, and its key is not kept.
         """
         if not KEY.fullmatch(key):
             return refuse(400, "InvalidArgument", "Idempotency-Key: expected 1 to 255 visible ASCII characters")
@@ -107,7 +106,7 @@ class IdempotentResponses:
             response, is_kept = await run()
             if len(response.body) <= MAX_RESPONSE:
                 entry.response = response
-        except PrincipalBusy:
+        except TooManyRequests:
             is_kept = False
             raise
         finally:

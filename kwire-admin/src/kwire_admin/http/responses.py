@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from starlette.responses import Response
 
@@ -19,7 +19,21 @@ from kwire_admin.operations.rows import json_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["PROBLEM", "STATUSES", "Page", "error_name", "error_response", "refuse", "rows_response", "status_of"]
+__all__ = [
+    "PROBLEM",
+    "STATUSES",
+    "BodyTimeout",
+    "BodyTooLarge",
+    "ConfirmationRequired",
+    "Page",
+    "RequestRefused",
+    "TooManyRequests",
+    "error_name",
+    "error_response",
+    "refuse",
+    "rows_response",
+    "status_of",
+]
 
 STATUSES = {
     Problem.REFUSED: 409,
@@ -44,8 +58,52 @@ PROBLEM = "application/problem+json"
 """Media type of errors."""
 
 
+class RequestRefused(Exception):
+    """A request that is answered without its verb. The name of the class is the name of the error.
+
+    Args:
+        message: the sentence.
+        headers: headers of the response.
+
+    Attributes:
+        status: the status of the response.
+    """
+
+    status: ClassVar[int]
+
+    def __init__(self, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.headers = headers or {}
+
+
+class BodyTimeout(RequestRefused):
+    """The body of a request was not received in time."""
+
+    status = 408
+
+
+class BodyTooLarge(RequestRefused):
+    """The body of a request is too large."""
+
+    status = 413
+
+
+class ConfirmationRequired(RequestRefused):
+    """A verb that destroys something was run without a confirmation."""
+
+    status = 428
+
+
+class TooManyRequests(RequestRefused):
+    """Too many requests of a principal run."""
+
+    status = 429
+
+
 def status_of(error: Exception) -> int:
     """Return the status for an error."""
+    if isinstance(error, RequestRefused):
+        return error.status
     if isinstance(error, NotFound) or (isinstance(error, AdminError) and error.code in NOT_FOUND):
         return 404
     # The cluster is not as the request needs it: it does not have an API, for example.
@@ -113,9 +171,11 @@ class Page(NamedTuple):
 
 def error_response(error: Exception) -> Response:
     """Return the response for an error of a whole run."""
-    return refuse(
-        status_of(error), error_name(error), str(error), error.code if isinstance(error, AdminError) else None
-    )
+    code = error.code if isinstance(error, AdminError) else None
+    response = refuse(status_of(error), error_name(error), str(error), code)
+    if isinstance(error, RequestRefused):
+        response.headers.update(error.headers)
+    return response
 
 
 def error_name(error: Exception) -> str:

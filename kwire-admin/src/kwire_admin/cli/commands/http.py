@@ -74,22 +74,12 @@ def http(
     checked = http_options(extra="http", anonymous=anonymous, **options)
     from kwire_admin.http.application import application
     from kwire_admin.http.change_feed import ChangeFeed
-    from kwire_admin.http.cluster_access import ServedCluster
 
-    served = ServedCluster(
-        chosen.bootstrap,
-        chosen.config,
-        chosen.client_id,
-        chosen.timeout,
-        chosen.cluster_id,
-        chosen.read_only,
-        chosen.name if chosen.type_name else None,
-    )
-    feed = ChangeFeed(served.bootstrap, interval, served.config)
+    feed = ChangeFeed(chosen.bootstrap, interval, chosen.config)
 
     def create(connections: Callable[[], int]) -> ASGIApp:
         return application(
-            served, feed, checked.tokens, checked.anonymous, incidents=incidents, connections=connections
+            chosen, feed, checked.tokens, checked.anonymous, incidents=incidents, connections=connections
         )
 
     run_server(create, checked, chosen.bootstrap, feed.close)
