@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from kwire.client.poll import Poll
 from kwire.client.polled_requests import as_sequence
 from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.terminal.cluster import ClusterChoice
 from kwire.testing.fake_offsets import SERVED
 from kwire_admin.exporter.application import MonitoredCluster, monitor, page
 from kwire_admin.exporter.cluster_requests import cluster_requests
@@ -88,9 +89,20 @@ def feed(of: ClusterView, cluster: FakeCluster, without: Collection[int] = ()) -
     of.render()
 
 
+def respond(of: ClusterView, name: str, response: Any) -> None:
+    """Give a view a response of broker 1 to the first request of a sequence."""
+    requests = cluster_requests(of.state, 15, 60)
+    polled = requests.polled[[*requests.sequences, *requests.shared].index(name)]
+    assert callable(polled.request)
+    sequence = as_sequence(polled.request(of.state.metadata, 1))
+    next(sequence)
+    with suppress(StopIteration):
+        sequence.send(response)
+
+
 def give_metadata(of: ClusterView, metadata: MetadataResponse, broker: int = 1) -> None:
     """Give a view the metadata of all topics."""
-    now = datetime.fromtimestamp(of.state.now(), UTC)
+    now = datetime.fromtimestamp(of.state.clock(), UTC)
     poll = Poll[Any](metadata.cluster_id, broker, "fake:9092", now, 1000, metadata)
     of.state.take_poll(poll)
     of.state.take_metadata(poll, metadata)
@@ -99,8 +111,9 @@ def give_metadata(of: ClusterView, metadata: MetadataResponse, broker: int = 1) 
 @asynccontextmanager
 async def monitored(bootstrap: str, *views: ClusterView, interval: float = 0.2, **options: Any) -> AsyncIterator[None]:
     """Poll a cluster for several views."""
-    options = {"interval": interval, "long_interval": interval, "timeout": 20.0, **options}
-    tasks = [asyncio.create_task(monitor(MonitoredCluster(each, bootstrap, **options))) for each in views]
+    choice = ClusterChoice(None, bootstrap, options.pop("config", None), timeout=options.pop("timeout", 20.0))
+    options = {"interval": interval, "long_interval": interval, **options}
+    tasks = [asyncio.create_task(monitor(MonitoredCluster(each, choice, **options))) for each in views]
     try:
         yield
     finally:

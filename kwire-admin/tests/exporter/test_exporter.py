@@ -28,7 +28,7 @@ from kwire_admin.http.incidents import PastIncidents
 from scripts import exporter_files
 from tests.cli.running import kwire
 from tests.eventually import eventually
-from tests.exporter.scraping import feed, monitored, scrape, text, view
+from tests.exporter.scraping import feed, monitored, respond, scrape, text, view
 from tests.http.test_conventions import write_gold
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def test_an_answer_that_cannot_be_used_is_counted_and_ends_only_its_sequence(
     def fail(*_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(ours.state, "take_log_dirs", fail)
+    monkeypatch.setattr(ours.state.topics, "set_sizes", fail)
     for _ in range(2):
         feed(ours, cluster)
     series = scrape(ours)
@@ -309,12 +309,10 @@ def test_an_answer_that_cannot_be_used_is_counted_and_ends_only_its_sequence(
 def test_refused_answers_are_counted_and_renew_nothing() -> None:
     """A cluster without delegation tokens has answered; one that refuses to describe its quorum has not."""
     ours = view()
-    state = ours.state
     for code in (61, 64):
-        state.take_tokens(1, DescribeDelegationTokenResponse(error_code=code, tokens=(), throttle_time_ms=0))
-    state.take_quorum(1, DescribeQuorumResponse(error_code=31, topics=()))
-    state.take_quorum(1, DescribeQuorumResponse(error_code=31_000, topics=()))
-    state.take_quorum(1, DescribeQuorumResponse(error_code=0, topics=()))
+        respond(ours, "tokens", DescribeDelegationTokenResponse(error_code=code, tokens=(), throttle_time_ms=0))
+    for code in (31, 31_000, 0):
+        respond(ours, "quorum", DescribeQuorumResponse(error_code=code, topics=()))
     ours.render()
     series = scrape(ours)
     assert set(series.of("kwire_exporter_oldest_answer_timestamp_seconds")) == {("tokens",)}
@@ -407,7 +405,7 @@ def test_a_cut_page_ends_at_a_line(cluster: FakeCluster) -> None:
     limited = view(max_series=1)
     feed(limited, cluster)
     for limit in range(1, sum(family.series for family in ours.families)):
-        limited._selection.max_series = limit
+        limited.state.selection.max_series = limit
         limited.render()
         assert len(scrape(limited)) == limit
 

@@ -26,7 +26,7 @@ from kwire_admin.exporter.history_file import HistoryFile, saved_histories
 from kwire_admin.exporter.offset_history import MAX_SAMPLES, MAX_SPARE, UNKNOWN, OffsetHistory
 from kwire_admin.exporter.topic_record import MonitoredTopic
 from tests.eventually import eventually
-from tests.exporter.scraping import feed, monitored, scrape, text, view
+from tests.exporter.scraping import feed, monitored, respond, scrape, text, view
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def test_the_first_record_that_compaction_left_counts() -> None:
                 ),
             ),
         )
-        ours.state.take_configs(1, DescribeConfigsResponse(throttle_time_ms=0, results=(configs,)))
+        respond(ours, "configs", DescribeConfigsResponse(throttle_time_ms=0, results=(configs,)))
         ours.render()
         assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 300
         left = kwire.records.encode([(7, 0, b"k", b"v")], base_offset=2)

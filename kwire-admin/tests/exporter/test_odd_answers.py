@@ -186,9 +186,13 @@ def test_only_records_of_the_log_count_as_unread() -> None:
     draw, log, offset = random.Random(3), ("orders", 1), 5
     records: list[UnreadRecord] = []
     state: Any = SimpleNamespace(
-        unbounded_records=lambda: {1: {("g", *log): offset}},
-        now=lambda: 1.8e9,
-        groups=SimpleNamespace(set_unread=lambda *values: records.append(values[-1])),
+        clock=lambda: 1.8e9,
+        topics=SimpleNamespace(records={log[0]: SimpleNamespace(leader=lambda _: 1)}),
+        groups=SimpleNamespace(
+            unbounded=[("g", log[0])],
+            read=lambda *_: SimpleNamespace(unbounded={log[1]: offset}),
+            set_unread=lambda *values: records.append(values[-1]),
+        ),
     )
     for _ in range(2_000):
         sequence = UnreadRecords().requests(state, None, 1)

@@ -127,7 +127,7 @@ async def test_change_that_ended_unexpectedly_does_not_run_again(error: type[Bas
     responses = IdempotentResponses()
 
     async def fail() -> tuple[Response, bool]:
-        raise error
+        raise error("it ended")
 
     async def run() -> tuple[Response, bool]:
         return Response(b"{}"), True

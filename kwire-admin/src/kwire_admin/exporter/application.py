@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +24,7 @@ from kwire.client.poller import Poller
 from kwire.errors import KwireError
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
-from kwire_admin.exporter.history_file import SAVE_INTERVAL_S, HistoryFile, saved_histories
+from kwire_admin.exporter.history_file import ClusterHistory
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
 from kwire_admin.operations.parameters import Danger
 
@@ -35,10 +34,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from kwire.client.connection_config import ConnectionConfig
+    from kwire.terminal.cluster import ClusterChoice
     from kwire_admin.exporter.cluster_view import ClusterView
-    from kwire_admin.exporter.history_file import SavedHistory
-    from kwire_admin.exporter.observed_cluster import ObservedCluster
     from kwire_admin.http.access import CertificateRole, Token
     from kwire_admin.http.incidents import PastIncidents
 
@@ -61,14 +58,11 @@ brokers begin within a second, and a part that is rendered twice costs twice as 
 
 
 class MonitoredCluster(NamedTuple):
-    """A cluster, how to connect to it, and how often to ask.
+    """A cluster, and how often to ask.
 
     Attributes:
         view: the state and the series of the cluster.
-        bootstrap: some of its brokers.
-        config: TLS and SASL; None for plaintext.
-        client_id: the client id of all requests.
-        timeout: seconds for each request.
+        cluster: its brokers, and how to connect to them.
         interval: seconds between two requests for metadata, groups, and ends of logs.
         long_interval: seconds between two requests for what changes rarely.
         incidents: the incidents that a pipeline has found; None if it is not known.
@@ -76,53 +70,53 @@ class MonitoredCluster(NamedTuple):
     """
 
     view: ClusterView
-    bootstrap: str
-    config: ConnectionConfig | None = None
-    client_id: str = "kwire-exporter"
-    timeout: float = 10.0
+    cluster: ClusterChoice
     interval: float = 15.0
     long_interval: float = 60.0
     incidents: PastIncidents | None = None
     history: Path | None = None
 
 
-async def monitor(cluster: MonitoredCluster) -> None:
+async def monitor(monitored: MonitoredCluster) -> None:
     """Poll a cluster and render what changed, until it is cancelled. After an error, all values are dropped first."""
-    view = cluster.view
+    view = monitored.view
     while True:
-        saver = HistorySaver(view.state, cluster.history)
+        history = None if monitored.history is None else ClusterHistory(view.state, monitored.history)
         try:
             view.render()
-            await _poll(cluster, saver)
+            await _poll(monitored, history)
         except asyncio.CancelledError:
-            saver.save()
+            if history is not None:
+                history.save()
             raise
         except Exception:
-            log.exception("polling of %s ended because of a bug: it begins again", view.name or cluster.bootstrap)
+            log.exception(
+                "polling of %s ended because of a bug: it begins again", view.name or monitored.cluster.bootstrap
+            )
             view.reset()
             view.state.restarts += 1
-            await asyncio.sleep(cluster.interval)
+            await asyncio.sleep(monitored.interval)
 
 
-async def _poll(cluster: MonitoredCluster, saver: HistorySaver) -> None:
+async def _poll(monitored: MonitoredCluster, history: ClusterHistory | None) -> None:
     """Poll a cluster and render what changed. Raises the error of a response that cannot be used."""
-    view, loop = cluster.view, asyncio.get_running_loop()
-    state = view.state
-    state.answers.set_intervals(cluster.interval, cluster.long_interval, cluster.timeout)
-    requests = cluster_requests(state, cluster.interval, cluster.long_interval, view.needs)
+    view, cluster, interval = monitored.view, monitored.cluster, monitored.interval
+    state, loop = view.state, asyncio.get_running_loop()
+    state.answers.set_intervals(interval, monitored.long_interval, cluster.timeout)
+    requests = cluster_requests(state, interval, monitored.long_interval, view.needs)
     async with Poller(
         cluster.bootstrap,
-        interval=cluster.interval,
+        interval=interval,
         dialect="kafka",
         topics="one",
         requests=requests.polled,
         timeout=cluster.timeout,
-        longest_pause=cluster.interval,
+        longest_pause=interval,
         client_id=cluster.client_id,
         config=cluster.config,
     ) as poller:
-        view.age_interval = cluster.interval / 2
-        deadline, latest = loop.time() + cluster.interval, 0.0
+        view.age_interval = interval / 2
+        deadline, latest = loop.time() + interval, 0.0
         while True:
             # Responses of a round arrive within a moment of each other, so they are rendered together once no more
             # arrive. Without any response, values become stale, too.
@@ -130,56 +124,26 @@ async def _poll(cluster: MonitoredCluster, saver: HistorySaver) -> None:
                 async with asyncio.timeout_at(deadline):
                     poll = await anext(poller)
             except TimeoutError:
-                deadline, latest = loop.time() + cluster.interval, 0.0
+                deadline, latest = loop.time() + interval, 0.0
                 has_asked = state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
-                if not view.is_due(cluster.interval) and view.is_ready >= has_asked:
+                if not view.is_due(interval) and view.is_ready >= has_asked:
                     continue  # most polls of Metadata find no change
                 state.forget_brokers(poller.broker_ids)
                 state.certificate_ends = poller.certificate_expiries
-                if cluster.incidents is not None and state.metadata is not None:
-                    state.incidents = await ongoing_incidents(cluster.incidents, state.metadata.cluster_id)
-                saver.load()
+                if monitored.incidents is not None and state.metadata is not None:
+                    state.incidents = await ongoing_incidents(monitored.incidents, state.metadata.cluster_id)
+                if history is not None:
+                    history.load()
                 for _ in view.rendering(is_complete=has_asked):
                     await asyncio.sleep(0)  # a scrape, and the responses of brokers, have their turn
-                await saver.save_if_due()
+                if history is not None:
+                    await history.save_if_due()
                 continue
             state.take_poll(poll)
             state.take_metadata(poll, poller.agreed)
             now = loop.time()
             latest = latest or now + LONGEST_DELAY_S
             deadline = min(now + RENDER_DELAY_S, latest)
-
-
-class HistorySaver:
-    """Reads the history of a cluster once its id is known, and writes it from then on."""
-
-    def __init__(self, state: ObservedCluster, folder: Path | None) -> None:
-        self._state, self._folder = state, folder
-        self._file: HistoryFile | None = None
-        self._due = 0.0
-
-    def load(self) -> None:
-        """Read the file, once the cluster is known."""
-        metadata = self._state.metadata
-        if self._folder is not None and self._file is None and metadata is not None:
-            self._file = HistoryFile(self._folder, metadata.cluster_id or "")
-            self._state.saved = self._file.read()
-            self._due = time.monotonic() + SAVE_INTERVAL_S
-
-    async def save_if_due(self) -> None:
-        """Write the file in a thread, if the last time is long ago."""
-        if self._file is not None and time.monotonic() >= self._due:
-            self._due = time.monotonic() + SAVE_INTERVAL_S
-            await asyncio.to_thread(self._file.write, self._histories())
-
-    def save(self) -> None:
-        """Write the file, if the cluster was ever known."""
-        if self._file is not None:
-            self._file.write(self._histories())
-
-    def _histories(self) -> dict[str, SavedHistory]:
-        # What was not taken yet is still known: the cluster may have been unreachable since the start.
-        return self._state.saved | saved_histories(self._state.topics.records)
 
 
 async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) -> Counter[str]:
@@ -260,9 +224,7 @@ def application(
         Route("/healthz", health),
         Route("/readyz", ready),
     ]
-    return AccessControl(
-        Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/", "/healthz", "/readyz"]
-    )
+    return AccessControl(Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, PUBLIC)
 
 
 def _status(is_good: bool, good: str, bad: str) -> Response:

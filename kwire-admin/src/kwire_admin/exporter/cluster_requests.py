@@ -22,28 +22,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.group_responses import DESCRIBE_QUERIES
 from kwire.client.admin.group_values import GroupType
+from kwire.client.admin.internal_topics import TRANSACTIONS
 from kwire.client.admin.quorum import METADATA_TOPIC
 from kwire.client.polled_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, log_offsets
 from kwire.client.polled_requests import PolledRequest, as_sequence, log_dirs, topic_configs
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenRequest
+from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from kwire.messages.kafka.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
 )
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.list_groups import ListGroupsRequest
 from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kwire.releases import guess_release
 from kwire_admin.exporter.answers import Source
-from kwire_admin.exporter.observed_cluster import RENDERING
+from kwire_admin.exporter.observed_cluster import RENDERING, LogDirValues
 from kwire_admin.exporter.unread_records import UnreadRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import TypeAlias
 
     from kwire.client.polled_requests import RequestFactory, RequestSequence
@@ -61,6 +65,10 @@ AFTER = {"transactions": ("newest", True), "max_timestamps": ("features", False)
 """The sequence, or the rendering that finds the unread records, that must have ended before a sequence begins; and True
 if it must be with the same broker."""
 CONFIGS = ("min.insync.replicas", "cleanup.policy", "retention.ms")
+HANGING_AFTER_MS = 900_000
+"""The default of `transaction.max.timeout.ms`: no transaction that is alive is older."""
+NO_TOKENS = frozenset({ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED})
+"""The cluster has no tokens, or its listener without authentication shows none: an answer, and not a failure."""
 READ_COMMITTED = 1
 """The isolation level of requests for last stable offsets."""
 MAX_TIMESTAMP_VERSION = 7
@@ -96,16 +104,16 @@ def cluster_requests(
         needs: the kinds of answers that any series comes from.
     """
     groups = CoordinatedGroups(round(long_interval / interval))
-    ends = LedPartitions(LATEST)
+    ends = LedPartitions(LATEST, state.selection.has_topic)
     sequences: dict[str, Conversation] = {
         "groups": groups.requests,
         "newest": partial(_offsets, ends, Source.NEWEST),
-        "oldest": partial(_offsets, LedPartitions(EARLIEST), Source.OLDEST),
+        "oldest": partial(_offsets, LedPartitions(EARLIEST, state.selection.has_topic), Source.OLDEST),
         "log_dirs": _log_dirs,
         "transactions": partial(_transactions, ends),
     }
     if Source.MAX_TIMESTAMPS in needs:
-        sequences["max_timestamps"] = partial(_max_timestamps, LedPartitions(MAX_TIMESTAMP))
+        sequences["max_timestamps"] = partial(_max_timestamps, LedPartitions(MAX_TIMESTAMP, state.selection.has_topic))
     if Source.UNREAD in needs:
         sequences["unread"] = UnreadRecords().requests
     shared: dict[str, Conversation] = {
@@ -201,21 +209,16 @@ class CoordinatedGroups:
 
     def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
         listed = yield ListGroupsRequest()
-        state.take_groups(broker, listed)
+        if state.accepts(broker, ListGroupsRequest, Source.GROUPS, listed.error_code):
+            state.groups.set_listing(broker, listed.groups)
         by_type: dict[GroupType, list[str]] = defaultdict(list)
         for group_id in state.groups.coordinated_by(broker):
             by_type[state.groups.records[group_id].kind or GroupType.UNKNOWN].append(group_id)
-        shared = by_type.get(GroupType.SHARE, [])
-        others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
-        if others:
+        for request in _offset_requests(by_type):
             # Without authorization for a group, its entry has an error; the others are complete.
-            wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
-            state.take_group_offsets(broker, (yield OffsetFetchRequest(groups=wanted)))
-        if shared:
-            of_share = tuple(
-                DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared)
-            )
-            state.take_group_offsets(broker, (yield DescribeShareGroupOffsetsRequest(groups=of_share)))
+            reported = yield request
+            state.answers.renew(broker, Source.OFFSETS)
+            state.groups.set_offsets(reported.groups)
         if not by_type:
             for source in (Source.OFFSETS, Source.MEMBERS):
                 state.answers.renew(broker, source)
@@ -227,37 +230,53 @@ class CoordinatedGroups:
                 described = yield query.request(tuple(sorted(groups)))
                 for group in described.groups:
                     if not group.error_code:
+                        state.answers.renew(broker, Source.MEMBERS)
                         description = partial(query.description, group, broker)
-                        state.take_description(broker, group.group_id, group, description)
+                        state.groups.set_description(group.group_id, group, description)
                     elif group.error_code not in GROUP_MOVES:
                         state.groups.forget_members(group.group_id)
         self._described[broker] = rounds_left - 1, listed.groups
 
 
-class LedPartitions:
-    """Requests for an offset of all partitions that a broker leads, made again when the metadata changes."""
+def _offset_requests(by_type: Mapping[GroupType, list[str]]) -> Iterator[Request[Any]]:
+    """Return the requests for the offsets of groups: one for all types but share groups, and one for these."""
+    others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
+    if others:
+        yield OffsetFetchRequest(
+            groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
+        )
+    if shared := by_type.get(GroupType.SHARE):
+        yield DescribeShareGroupOffsetsRequest(
+            groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared))
+        )
 
-    def __init__(self, timestamp: int) -> None:
-        self._timestamp = timestamp
+
+class LedPartitions:
+    """Requests for an offset of all selected partitions that a broker leads, made again when the metadata changes."""
+
+    def __init__(self, timestamp: int, has_topic: Callable[[str], bool]) -> None:
+        self._timestamp, self._has_topic = timestamp, has_topic
         self._requests: dict[int, tuple[Any, ListOffsetsRequest | None]] = {}
 
-    def request(self, state: ObservedCluster, metadata: Any, broker: int) -> ListOffsetsRequest | None:
+    def request(self, metadata: Any, broker: int) -> ListOffsetsRequest | None:
         """Return the request for a broker; None if it leads no selected partition."""
         source, request = self._requests.get(broker, (None, None))
         if source is not metadata:
-            topics = state.selected(metadata)
+            names = (topic.name for topic in metadata.topics)
+            topics = [name for name in names if name is not None and self._has_topic(name)]
             request = log_offsets(metadata, broker, topics, self._timestamp)
             self._requests[broker] = metadata, request
         return request
 
 
 def _offsets(led: LedPartitions, source: Source, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
-    request = led.request(state, metadata, broker)
+    request = led.request(metadata, broker)
     if request is None:
         state.answers.renew(broker, source)
         return
     response = yield request
-    state.take_offsets(broker, source, response)
+    state.answers.renew(broker, source)
+    state.topics.set_offsets(source, broker, response.topics)
 
 
 def _max_timestamps(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
@@ -268,41 +287,112 @@ def _max_timestamps(led: LedPartitions, state: ObservedCluster, metadata: Any, b
 
 
 def _log_dirs(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
-    state.take_log_dirs(broker, (yield log_dirs()))
+    response = yield log_dirs()
+    if not state.accepts(broker, DescribeLogDirsRequest, Source.SIZES, response.error_code):
+        return
+    sizes: dict[str, int] = {}
+    values: list[LogDirValues] = []
+    for log_dir in response.results:
+        total = 0
+        for topic in log_dir.topics:
+            size = sum([partition.partition_size for partition in topic.partitions if partition.partition_size > 0])
+            sizes[topic.name] = sizes.get(topic.name, 0) + size
+            total += size
+        is_online = not log_dir.error_code
+        values.append(LogDirValues(log_dir.log_dir, total, log_dir.total_bytes, log_dir.usable_bytes, is_online))
+    state.topics.set_sizes(broker, sizes)
+    state.brokers[broker].log_dirs = values
 
 
 def _transactions(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
-    state.take_transactions(broker, (yield ListTransactionsRequest(state_filters=(), producer_id_filters=())))
-    request = led.request(state, metadata, broker)
-    topics = {}
-    if request is not None:
-        committed = ListOffsetsRequest(replica_id=-1, isolation_level=READ_COMMITTED, topics=request.topics)
-        topics = state.partitions_with_open_transactions((yield committed))
-    if not topics:
-        state.take_producers(broker, ())
-        return
-    requested = tuple(TopicRequest(name=name, partition_indexes=tuple(indexes)) for name, indexes in topics.items())
-    state.take_producers(broker, (yield DescribeProducersRequest(topics=requested)).topics)
+    listed = yield ListTransactionsRequest(state_filters=(), producer_id_filters=())
+    if state.accepts(broker, ListTransactionsRequest, Source.TRANSACTIONS, listed.error_code):
+        state.brokers[broker].transactions = listed.transaction_states
+    led_logs = led.request(metadata, broker)
+    requested: tuple[TopicRequest, ...] = ()
+    if led_logs is not None:
+        committed = yield ListOffsetsRequest(replica_id=-1, isolation_level=READ_COMMITTED, topics=led_logs.topics)
+        requested = _with_open_transactions(state, committed)
+    described = (yield DescribeProducersRequest(topics=requested)).topics if requested else ()
+    state.answers.renew(broker, Source.PRODUCERS)
+    state.brokers[broker].hanging = _hanging_transactions(state, described)
+
+
+def _with_open_transactions(state: ObservedCluster, committed: Any) -> tuple[TopicRequest, ...]:
+    """Return the partitions whose last stable offset, of a response, is before the end of the log."""
+    requested = []
+    for topic in committed.topics:
+        record = state.topics.records.get(topic.name)
+        if record is None:
+            continue
+        ends = record.ends([partition.partition_index for partition in topic.partitions])
+        indexes = tuple(
+            partition.partition_index
+            for partition, end in zip(topic.partitions, ends, strict=True)
+            if 0 <= partition.offset < end and partition.error_code == 0
+        )
+        if indexes:
+            requested.append(TopicRequest(name=topic.name, partition_indexes=indexes))
+    return tuple(requested)
+
+
+def _hanging_transactions(state: ObservedCluster, described: Iterable[Any]) -> dict[tuple[str, int], int]:
+    """Return numbers of open transactions that no coordinator knows, by topic and partition.
+
+    Args:
+        described: topics with the producers of their partitions.
+    """
+    if TRANSACTIONS in state.unknown_coordinators():  # an absent coordinator may know them
+        return {}
+    newest = int(state.clock() * 1000) - HANGING_AFTER_MS
+    known = {
+        transaction.producer_id
+        for values in state.brokers.values()
+        for transaction in values.transactions
+        if transaction.transaction_state != "Empty"
+    }
+    hanging = {
+        (topic.name, partition.partition_index): sum(
+            producer.current_txn_start_offset >= 0
+            and producer.last_timestamp < newest
+            and producer.producer_id not in known
+            for producer in partition.active_producers
+        )
+        for topic in described
+        for partition in topic.partitions
+    }
+    return {log: count for log, count in hanging.items() if count}
 
 
 def _configs(asked: RequestFactory, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     with closing(as_sequence(asked(metadata, broker))) as requests:
         for request in requests:  # each for some of the topics
-            state.take_configs(broker, (yield request))
+            response = yield request
+            state.answers.renew(broker, Source.CONFIGS)
+            state.topics.set_configs(response.results)
 
 
 def _features(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # One broker suffices: features belong to the cluster.
-    request = ApiVersionsRequest(client_software_name="kwire", client_software_version="1")
-    state.take_features(broker, (yield request))
+    response = yield ApiVersionsRequest(client_software_name="kwire", client_software_version="1")
+    state.answers.renew(broker, Source.FEATURES)
+    if response is not state.features:
+        state.features, state.release = response, str(guess_release(response))
 
 
 def _quorum(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # Any broker forwards it to the active controller.
     topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
-    state.take_quorum(broker, (yield DescribeQuorumRequest(topics=(topic,))))
+    response = yield DescribeQuorumRequest(topics=(topic,))
+    partitions = [partition for topic in response.topics for partition in topic.partitions]
+    error = response.error_code or (partitions[0].error_code if partitions else ErrorCode.UNKNOWN_SERVER_ERROR)
+    if state.accepts(broker, DescribeQuorumRequest, Source.QUORUM, error):
+        state.quorum = partitions[0]
 
 
 def _tokens(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # Every broker has all tokens.
-    state.take_tokens(broker, (yield DescribeDelegationTokenRequest(owners=None)))
+    response = yield DescribeDelegationTokenRequest(owners=None)
+    error = 0 if response.error_code in NO_TOKENS else response.error_code
+    if state.accepts(broker, DescribeDelegationTokenRequest, Source.TOKENS, error):
+        state.tokens = () if response.error_code else response.tokens

@@ -78,8 +78,6 @@ class ClusterView:
         self._rendered_at = self._aged_at = -math.inf
         self._configured_name = name
         self._label = name
-        self._selection = selection
-        self._clock = clock
         self._names_cluster = names.names_cluster or names_cluster
         self._render_seconds = 0.0
         self.families = [Family(metric) for metric in names.metrics if metric.level <= selection.level]
@@ -114,7 +112,7 @@ class ClusterView:
 
     def is_due(self, interval: float) -> bool:
         """Return whether anything changed since the last rendering, or it began an interval ago."""
-        return self.state.has_changed or not 0 <= self._clock() - self._rendered_at < interval
+        return self.state.has_changed or not 0 <= self.state.clock() - self._rendered_at < interval
 
     def render(self) -> None:
         """Render what changed since the last call."""
@@ -143,7 +141,7 @@ class ClusterView:
 
         Answers can arrive during a pause, so a part that was marked may be gone. What they mark is rendered next time.
         """
-        state, now = self.state, self._clock()
+        state, now = self.state, self.state.clock()
         self._rendered_at = now
         state.drop_stale()
         self._follow_cluster_id()
@@ -312,7 +310,7 @@ class ClusterView:
 
     def _include(self) -> None:
         """Show at most `max_series`, in the order of the metrics."""
-        left = self._selection.max_series
+        left = self.state.selection.max_series
         for family in self.families:
             left -= family.include(left)
 
@@ -322,7 +320,8 @@ class ClusterView:
         if not self._configured_name and metadata is not None and metadata.cluster_id not in (None, "", self._label):
             self._label = metadata.cluster_id
             self._set_label()
-            self.state.mark_all()
+            self.state.topics.mark_all()
+            self.state.groups.mark_all()
 
     def _set_label(self) -> None:
         label = {"cluster": self._label} if self._names_cluster else {}

@@ -8,8 +8,10 @@ long; topics beyond it begin without samples.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from kwire_admin.exporter.observed_cluster import ObservedCluster
     from kwire_admin.exporter.topic_record import MonitoredTopic
 
-__all__ = ["SAVE_INTERVAL_S", "HistoryFile", "SavedHistory", "saved_histories"]
+__all__ = ["SAVE_INTERVAL_S", "ClusterHistory", "HistoryFile", "SavedHistory", "saved_histories"]
 
 log = logging.getLogger("kwire_admin.exporter")
 
@@ -79,6 +82,43 @@ class HistoryFile:
             replace_file(self.path, '{"topics": {' + ",\n".join(_rows(topics)) + "}}\n")
         except OSError as error:
             log.warning("cannot write the history %s: %s", self.path, error)
+
+
+class ClusterHistory:
+    """The history of a cluster in a folder: read once the id of the cluster is known, and written from then on.
+
+    Args:
+        state: the cluster.
+        folder: the folder.
+    """
+
+    def __init__(self, state: ObservedCluster, folder: Path) -> None:
+        self._state, self._folder = state, folder
+        self._file: HistoryFile | None = None
+        self._due = 0.0
+
+    def load(self) -> None:
+        """Read the file, once the cluster is known."""
+        metadata = self._state.metadata
+        if self._file is None and metadata is not None:
+            self._file = HistoryFile(self._folder, metadata.cluster_id or "")
+            self._state.saved = self._file.read()
+            self._due = time.monotonic() + SAVE_INTERVAL_S
+
+    async def save_if_due(self) -> None:
+        """Write the file in a thread, if the last time is long ago."""
+        if self._file is not None and time.monotonic() >= self._due:
+            self._due = time.monotonic() + SAVE_INTERVAL_S
+            await asyncio.to_thread(self._file.write, self._histories())
+
+    def save(self) -> None:
+        """Write the file, if the cluster was ever known."""
+        if self._file is not None:
+            self._file.write(self._histories())
+
+    def _histories(self) -> dict[str, SavedHistory]:
+        # What was not taken yet is still known: the cluster may have been unreachable since the start.
+        return self._state.saved | saved_histories(self._state.topics.records)
 
 
 def saved_histories(topics: Mapping[str, MonitoredTopic]) -> dict[str, SavedHistory]:

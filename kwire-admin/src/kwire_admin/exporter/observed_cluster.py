@@ -1,6 +1,6 @@
 """Known values of one cluster, from the answers of its brokers.
 
-    answers of brokers    `take_*`: checked, stored, and marked as changed
+    answers of brokers    checked by `cluster_requests`, stored, and marked as changed
     time                  `drop_stale`: values whose answer is too old are dropped
     the series            `cluster_view` renders what changed
 
@@ -20,7 +20,6 @@ from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.metadata import events
 from kwire.protocol import ConnectionFault, NoCommonVersion
-from kwire.releases import guess_release
 from kwire_admin.exporter.answers import AnswerLog, Source
 from kwire_admin.exporter.group_table import GroupTable
 from kwire_admin.exporter.offset_history import UNKNOWN
@@ -29,8 +28,8 @@ from kwire_admin.exporter.topic_table import OFFSETS, TopicTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from kwire.client.admin.group_values import GroupDescription
     from kwire.client.poll import Poll
+    from kwire.declare import Message
     from kwire_admin.exporter.history_file import SavedHistory
     from kwire_admin.exporter.selection import Selection
     from kwire_admin.exporter.topic_record import MonitoredTopic
@@ -41,10 +40,6 @@ COORDINATED = frozenset({GROUPS, TRANSACTIONS, SHARE_STATES})
 """The topics whose leaders are coordinators."""
 METADATA = 3
 """The API key of Metadata."""
-HANGING_AFTER_MS = 900_000
-"""The default of `transaction.max.timeout.ms`: no transaction that is alive is older."""
-MAX_UNBOUNDED = 1_000
-"""Maximum number of unread records of a leader considered in a round. Chosen: fifty times as many as are fetched."""
 RENDERING = "rendering"
 """The rendering of the series, in place of a sequence of requests."""
 EVENTS = tuple(name for name in events.__all__ if name != "MetadataEvent")
@@ -91,6 +86,8 @@ class ObservedCluster:
         clock: returns seconds since 1970.
 
     Attributes:
+        selection: see above.
+        clock: see above.
         answers: the times and counters of answers.
         topics: the topics.
         groups: the groups.
@@ -108,7 +105,7 @@ class ObservedCluster:
     """
 
     def __init__(self, selection: Selection, clock: Callable[[], float] = time.time) -> None:
-        self._selection, self._clock = selection, clock
+        self.selection, self.clock = selection, clock
         self.answers = AnswerLog(clock)
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.restarts = 0
@@ -118,8 +115,8 @@ class ObservedCluster:
     def reset(self) -> None:
         """Forget all values. Counters go on."""
         self.answers.forget_values()
-        self.topics = TopicTable(self._selection.has_topic, self._clock)
-        self.groups = GroupTable(self._selection.has_group, self._selection.has_topic, self._clock)
+        self.topics = TopicTable(self.selection.has_topic, self.clock)
+        self.groups = GroupTable(self.selection.has_group, self.selection.has_topic, self.clock)
         self.brokers: dict[int, BrokerValues] = defaultdict(BrokerValues)
         self.quorum: Any = None
         self.features: Any = None
@@ -168,13 +165,15 @@ class ObservedCluster:
         self.answers.fail(broker, api_key, name)
         return is_first
 
-    def is_usable(self, broker: int, api_key: int, error_code: int) -> bool:
-        """Return whether a response has no error; an error counts as a failure of the request."""
+    def accepts(self, broker: int, request: type[Message], source: Source, error_code: int) -> bool:
+        """Return whether a response has no error, and renews its answer; else the request failed."""
         if error_code:
             # A name that a broker can choose freely would be a series each time.
             name = ErrorCode(error_code).name if error_code in KNOWN_ERRORS else "UNKNOWN"
-            self.answers.fail(broker, api_key, name)
-        return not error_code
+            self.answers.fail(broker, request.api_key, name)
+            return False
+        self.answers.renew(broker, source)
+        return True
 
     # Readiness
 
@@ -201,7 +200,7 @@ class ObservedCluster:
 
         Those wait until all ends are known that tell whether they are of the same log.
         """
-        now = self._clock()
+        now = self.clock()
         if name in self.saved and not self.has_ended(RENDERING, None):
             return
         saved = self.saved.pop(name, None)
@@ -229,161 +228,12 @@ class ObservedCluster:
             (broker, sequence) in self._rounds for broker in alive for sequence in sequences
         )
 
-    # Answers
-
-    def take_offsets(self, broker: int, source: Source, response: Any) -> None:
-        """Take offsets of the logs that a broker leads."""
-        self.answers.renew(broker, source)
-        self.topics.set_offsets(source, broker, response.topics)
-
-    def take_log_dirs(self, broker: int, response: Any) -> None:
-        """Take the log directories of a broker."""
-        if not self.is_usable(broker, 35, response.error_code):
-            return
-        self.answers.renew(broker, Source.SIZES)
-        sizes: dict[str, int] = {}
-        log_dirs: list[LogDirValues] = []
-        for log_dir in response.results:
-            total = 0
-            for topic in log_dir.topics:
-                size = sum([partition.partition_size for partition in topic.partitions if partition.partition_size > 0])
-                sizes[topic.name] = sizes.get(topic.name, 0) + size
-                total += size
-            is_online = not log_dir.error_code
-            log_dirs.append(LogDirValues(log_dir.log_dir, total, log_dir.total_bytes, log_dir.usable_bytes, is_online))
-        self.brokers[broker].log_dirs = log_dirs
-        self.topics.set_sizes(broker, sizes)
-
-    def take_configs(self, broker: int, response: Any) -> None:
-        """Take configs of topics."""
-        self.answers.renew(broker, Source.CONFIGS)
-        self.topics.set_configs(response.results)
-
-    def take_groups(self, broker: int, response: Any) -> None:
-        """Take the groups that a broker coordinates."""
-        if self.is_usable(broker, 16, response.error_code):
-            self.answers.renew(broker, Source.GROUPS)
-            self.groups.set_listing(broker, response.groups)
-
-    def take_group_offsets(self, broker: int, response: Any) -> None:
-        """Take committed offsets, of share groups as well."""
-        self.answers.renew(broker, Source.OFFSETS)
-        self.groups.set_offsets(response.groups)
-
-    def take_description(
-        self, broker: int, group_id: str, described: Any, description: Callable[[], GroupDescription]
-    ) -> None:
-        """Take the members of a group; `description` is called if `described` is another object than before."""
-        self.answers.renew(broker, Source.MEMBERS)
-        self.groups.set_description(group_id, described, description)
-
-    def take_transactions(self, broker: int, response: Any) -> None:
-        """Take the transactional ids that a broker coordinates."""
-        if self.is_usable(broker, 66, response.error_code):
-            self.answers.renew(broker, Source.TRANSACTIONS)
-            self.brokers[broker].transactions = response.transaction_states
-
-    def partitions_with_open_transactions(self, response: Any) -> dict[str, list[int]]:
-        """Return the partitions whose last stable offset is before the end of the log, by topic.
-
-        Args:
-            response: the last stable offsets of the partitions that a broker leads.
-        """
-        partitions_of_topics: dict[str, list[int]] = defaultdict(list)
-        for topic in response.topics:
-            record = self.topics.records.get(topic.name)
-            if record is None:
-                continue
-            ends = record.ends([partition.partition_index for partition in topic.partitions])
-            for partition, end in zip(topic.partitions, ends, strict=True):
-                if 0 <= partition.offset < end and partition.error_code == 0:
-                    partitions_of_topics[topic.name].append(partition.partition_index)
-        return partitions_of_topics
-
-    def take_producers(self, broker: int, topics: Iterable[Any]) -> None:
-        """Take the producers of partitions with open transactions: a transaction that no coordinator knows hangs."""
-        self.answers.renew(broker, Source.PRODUCERS)
-        newest = int(self._clock() * 1000) - HANGING_AFTER_MS
-        known = {
-            transaction.producer_id
-            for values in self.brokers.values()
-            for transaction in values.transactions
-            if transaction.transaction_state != "Empty"
-        }
-        hanging: dict[tuple[str, int], int] = {}
-        if TRANSACTIONS in self.unknown_coordinators():  # an absent coordinator may know them
-            topics = ()
-        for topic in topics:
-            for partition in topic.partitions:
-                count = sum(
-                    producer.current_txn_start_offset >= 0
-                    and producer.last_timestamp < newest
-                    and producer.producer_id not in known
-                    for producer in partition.active_producers
-                )
-                if count:
-                    hanging[topic.name, partition.partition_index] = count
-        self.brokers[broker].hanging = hanging
-
-    def take_quorum(self, broker: int, response: Any) -> None:
-        """Take the state of the KRaft quorum. A response without the partition of its log has none."""
-        if not self.is_usable(broker, DescribeQuorumRequest.api_key, response.error_code):
-            return
-        partitions = [partition for topic in response.topics for partition in topic.partitions]
-        error = partitions[0].error_code if partitions else UNKNOWN_SERVER_ERROR
-        if self.is_usable(broker, DescribeQuorumRequest.api_key, error):
-            self.answers.renew(broker, Source.QUORUM)
-            self.quorum = partitions[0]
-
-    def take_features(self, broker: int, response: Any) -> None:
-        """Take an ApiVersions response."""
-        self.answers.renew(broker, Source.FEATURES)
-        if response is not self.features:
-            self.features, self.release = response, str(guess_release(response))
-
-    def take_tokens(self, broker: int, response: Any) -> None:
-        """Take the delegation tokens that the client may see."""
-        if response.error_code in NO_TOKENS or self.is_usable(broker, 41, response.error_code):
-            self.answers.renew(broker, Source.TOKENS)
-            self.tokens = () if response.error_code else response.tokens
-
-    def selected(self, metadata: Any) -> list[str]:
-        """Return the names of the topics in metadata that have series."""
-        names = (topic.name for topic in metadata.topics)
-        return [name for name in names if name is not None and self._selection.has_topic(name)]
-
-    def unbounded_records(self) -> dict[int, dict[tuple[str, str, int], int]]:
-        """Return the first unread records whose time no sample shows.
-
-        Returns:
-            By leader, their offsets by group, topic, and partition, at most MAX_UNBOUNDED.
-        """
-        unread: dict[int, dict[tuple[str, str, int], int]] = defaultdict(dict)
-        for group_id, topic in self.groups.unbounded:
-            record, read = self.topics.records.get(topic), self.groups.read(group_id, topic)
-            if record is None or read is None:
-                continue
-            for partition, offset in read.unbounded.items():
-                of_leader = unread[record.leader(partition)]
-                if len(of_leader) < MAX_UNBOUNDED:
-                    of_leader[group_id, topic, partition] = offset
-        return unread
-
-    def now(self) -> float:
-        """Return the time in seconds since 1970."""
-        return self._clock()
-
     # Time
 
     @property
     def has_changed(self) -> bool:
         """True if topics, groups, or the brokers that answer changed since the last rendering took the marks."""
         return self.topics.has_changed or self.groups.changes.has_any or self.answers.has_changed
-
-    def mark_all(self) -> None:
-        """Mark everything as changed, so that it is rendered again."""
-        self.topics.mark_all()
-        self.groups.mark_all()
 
     def forget_brokers(self, polled: Collection[int]) -> None:
         """Drop the values of brokers that are not polled any more."""
@@ -398,15 +248,16 @@ class ObservedCluster:
                 self._drop(broker, source)
         self.topics.drop_offline()
         self.groups.drop_refused(self.answers.max_age(Source.OFFSETS))
-        for source, drop in (
-            (Source.METADATA, self.topics.drop_metadata),
-            (Source.CONFIGS, self.topics.drop_configs),
-            (Source.QUORUM, self._drop_quorum),
-            (Source.FEATURES, self._drop_features),
-            (Source.TOKENS, self._drop_tokens),
-        ):
-            if not self.answers.is_fresh(source):
-                drop()
+        if not self.answers.is_fresh(Source.METADATA):
+            self.topics.drop_metadata()
+        if not self.answers.is_fresh(Source.CONFIGS):
+            self.topics.drop_configs()
+        if not self.answers.is_fresh(Source.QUORUM):
+            self.quorum = None
+        if not self.answers.is_fresh(Source.FEATURES):
+            self.features, self.release = None, ""
+        if not self.answers.is_fresh(Source.TOKENS):
+            self.tokens = ()
 
     def _drop(self, broker: int, source: Source) -> None:
         if source in OFFSETS or source is Source.SIZES:
@@ -420,15 +271,6 @@ class ObservedCluster:
                 values.transactions = ()
             elif source is Source.PRODUCERS:
                 values.hanging = {}
-
-    def _drop_quorum(self) -> None:
-        self.quorum = None
-
-    def _drop_features(self) -> None:
-        self.features, self.release = None, ""
-
-    def _drop_tokens(self) -> None:
-        self.tokens = ()
 
     # Derived values
 
@@ -478,7 +320,3 @@ class ObservedCluster:
 
 
 KNOWN_ERRORS = frozenset(map(int, ErrorCode))
-UNKNOWN_SERVER_ERROR = -1
-NO_TOKENS = frozenset({61, 64})
-"""DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the cluster has no tokens, or its listener
-without authentication shows none. That is an answer, and not a failure."""

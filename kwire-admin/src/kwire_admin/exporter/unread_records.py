@@ -8,6 +8,7 @@ records.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import kwire.records
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UnreadRecords"]
 
+MAX_UNBOUNDED = 1_000
+"""Maximum number of unread records of a leader considered in a round. Chosen: fifty times as many as are fetched."""
 MAX_RECORDS = 20
 """Maximum number of records fetched from a broker in a round. Chosen: one batch each, so at most 20 MB by default."""
 BATCH_BYTES = 64 << 10
@@ -45,15 +48,33 @@ class UnreadRecords:
     def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
         before = self._before.get(broker)
         if self._asked is None or broker in self._asked:
-            self._found, self._asked = state.unbounded_records(), set()
+            self._found, self._asked = _unbounded_records(state), set()
         self._asked.add(broker)
         unread = self._before[broker] = self._found.get(broker, {})
         # In the first round, every group may stand still: after a restart of the exporter, its alerts need the age.
         still = [item for item in unread.items() if before is None or before.get(item[0]) == item[1]]
         for (group, topic, partition), offset in still[:MAX_RECORDS]:
             response = yield _fetch(topic, partition, offset)
-            record = _first_record(response, (topic, partition), offset, state.now())
+            record = _first_record(response, (topic, partition), offset, state.clock())
             state.groups.set_unread(group, topic, partition, record)
+
+
+def _unbounded_records(state: ObservedCluster) -> dict[int, dict[tuple[str, str, int], int]]:
+    """Return the first unread records whose time no sample shows.
+
+    Returns:
+        By leader, their offsets by group, topic, and partition, at most MAX_UNBOUNDED.
+    """
+    unread: dict[int, dict[tuple[str, str, int], int]] = defaultdict(dict)
+    for group_id, topic in state.groups.unbounded:
+        record, read = state.topics.records.get(topic), state.groups.read(group_id, topic)
+        if record is None or read is None:
+            continue
+        for partition, offset in read.unbounded.items():
+            of_leader = unread[record.leader(partition)]
+            if len(of_leader) < MAX_UNBOUNDED:
+                of_leader[group_id, topic, partition] = offset
+    return unread
 
 
 def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:

@@ -125,10 +125,7 @@ def exporter(
     monitored = [
         MonitoredCluster(
             ClusterView(cluster.name or "", metric_table().names[names], selection, names_cluster=len(chosen) > 1),
-            cluster.bootstrap,
-            cluster.config,
-            cluster.client_id,
-            cluster.timeout,
+            cluster,
             interval,
             long_interval,
             past_incidents(gold),
