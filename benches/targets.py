@@ -56,7 +56,7 @@ def speed(
     other_operation: Operation | None = None,
     freeing: bool = False,
 ) -> Ratios:
-    """Return a function for the ratios of another peer's time, or another operation's, to ours over workloads."""
+    """Return a function for the ratios of the time of another peer or operation to kwire's over workloads."""
 
     def cost(timing: Timing, peer: str, operation: Operation) -> float | None:
         samples = timing.find(peer, operation)

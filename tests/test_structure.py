@@ -31,7 +31,6 @@ CONVENTION = re.compile(
 """Modules of folders where each file is one thing of a kind, however short it is."""
 
 ALONE = {
-    "kwire.declare.native": "the only module of its package that imports the engine",
     "kwire.client.admin.blocking": "the stub of its importer imports it too",
     "kwire_cluster.zookeeper.packet_size": "ZooKeeper in memory, for tests, imports it too",
 }

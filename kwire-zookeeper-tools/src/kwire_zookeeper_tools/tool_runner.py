@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire._util.extras import install_hint
+from kwire._util.products import install_hint
 from kwire.errors import KwireError
 from kwire_admin.operations.declaration import ToolFailed
 from kwire_admin.operations.parameters import InvalidArgument

@@ -32,6 +32,7 @@ __all__ = [
     "check_versions",
     "entry_points",
     "find_part",
+    "install_hint",
     "load",
     "missing_admin_hint",
     "missing_hint",
@@ -56,6 +57,12 @@ PARTS = {
     "zookeeper-offsets": "kwire-zookeeper-tools",  # reads offsets that consumers of Kafka 0.8 keep
 }
 """Parts that one product calls in another without importing it, by the product that has them."""
+
+
+ENGINE_MISSING = (
+    "this needs the engine of kwire, its compiled part, which the wheel for this platform or Python version lacks: use "
+    "one of the platforms and versions with a compiled wheel, or build kwire from source with Rust"
+)
 
 
 class MissingProduct(KwireError):
@@ -164,3 +171,35 @@ def _is_installed(product: str) -> bool:
 def _install_line(product: str) -> str:
     extra, _ = PRODUCTS[product]
     return f"pip install 'kwire[{extra}]'"
+
+
+def install_hint(error: ModuleNotFoundError) -> str | None:
+    """Return how to install the library or the engine that is missing; None if no extra of kwire brings it.
+
+    The text is such as "this needs numpy: pip install 'kwire[reassign]'".
+    """
+    if error.name == "kwire._kwire":
+        return ENGINE_MISSING
+    module = (error.name or "").partition(".")[0]
+    if module == "kwire":
+        return None
+    extra = _extra_with({"yaml": "pyyaml"}.get(module, module.replace("_", "-")))
+    return None if extra is None else f"this needs {module}: pip install 'kwire[{extra}]'"
+
+
+def _extra_with(distribution: str) -> str | None:
+    """Return the extra of kwire with a distribution; an extra of another product has the same name in kwire."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    for product, extra_of_all in {"kwire": None, **{name: extra for name, (extra, _) in PRODUCTS.items()}}.items():
+        try:
+            requirements = requires(product) or []
+        except PackageNotFoundError:  # it is not installed, or a source tree
+            continue
+        for requirement in requirements:
+            name = re.match(r"[\w.-]+", requirement)
+            if name is not None and name[0].lower() == distribution:
+                extra = re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
+                return extra_of_all if extra is None else extra[1]
+    return None

@@ -37,7 +37,7 @@ def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
-        from kwire._util.extras import install_hint
+        from kwire._util.products import install_hint
 
         hint = install_hint(error)
         if error.name in ("click", "prompt_toolkit", "rich"):  # also if the package has no metadata

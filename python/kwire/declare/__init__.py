@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         zero,
     )
 else:
-    import kwire.declare.native  # noqa: F401  # must run before the first class is created
     from kwire.declare.fields import field, zero
     from kwire.declare.struct import Message, Request, Struct
     from kwire.declare.wire_types import (

@@ -21,6 +21,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
+_native_adopt: Any
+try:
+    from kwire._kwire import adopt as _native_adopt
+except ImportError:  # classes behave the same, only slower: the methods of `Struct` specify what the native ones do
+    _native_adopt = None
+
 _RESERVED = frozenset(("unknown_tags",))
 _RESERVED_IN_MESSAGES = frozenset(("unknown_tags", "api_key", "versions", "flexible"))
 _HOOKS = frozenset(
@@ -238,10 +244,6 @@ def _adopt(cls: StructMeta, declared: tuple[Declared, ...]) -> None:
     """Pass the class to the native object layer, if available, before it has instances."""
     if _native_adopt is not None and declared:
         _native_adopt(cls, cls.__kwire_names__)
-
-
-_native_adopt: Any = None
-"""Set by `kwire.declare.native` while this package is imported."""
 
 
 def _first_construction(self: Any, /, **values: Any) -> None:

@@ -132,6 +132,21 @@ def interval_option(*names: str, description: str, least: float, default: float 
     )
 
 
+def polled_input_options(command: Command) -> Command:
+    """Add an option for each further input of a poller; its value is the interval in seconds, or None."""
+    from kwire.client.polled_inputs import INPUTS
+
+    for name, polled in reversed(INPUTS.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=FiniteRange(min=1),
+            metavar="SECONDS",
+            help=f"Also poll {polled.doc} at this interval.",
+        )
+        command = option(command)
+    return command
+
+
 def color_option(command: Command) -> Command:
     """Add `--color`."""
     return click.option(

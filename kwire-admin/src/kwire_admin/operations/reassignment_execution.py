@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kwire._util.extras import install_hint
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
+from kwire._util.products import install_hint
 from kwire._util.readable import counted, duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.parameters import Conflict

@@ -15,9 +15,15 @@ import click
 from kwire._util.readable import counted
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.colors import paint_for
-from kwire.terminal.options import color_option, command_config_option, gathered, output_option, require
+from kwire.terminal.options import (
+    color_option,
+    command_config_option,
+    gathered,
+    output_option,
+    polled_input_options,
+    require,
+)
 from kwire.terminal.parameter_types import Duration, FiniteRange
-from kwire.terminal.polled_input_options import polled_input_options
 from kwire_pipeline.cli.library_errors import library_errors
 from kwire_pipeline.cli.pipeline_engine import EngineOptions, engine_options, spark_session
 from kwire_pipeline.cli.pipeline_inputs import IngestInputs, ingest_recording, read_desired

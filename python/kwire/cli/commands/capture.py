@@ -14,9 +14,8 @@ from kwire._util.readable import counted, printable
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.terminal.cluster import choose_cluster, with_environment
 from kwire.terminal.cluster_options import choosing_options, merge
-from kwire.terminal.options import interval_option, require
+from kwire.terminal.options import interval_option, polled_input_options, require
 from kwire.terminal.parameter_types import FiniteRange
-from kwire.terminal.polled_input_options import polled_input_options
 from kwire.terminal.problems import exit_code
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from contextlib import redirect_stdout
 
 import click
 
-from kwire._util.extras import install_hint
 from kwire._util.light_typing import TYPE_CHECKING, Any, TextIO
+from kwire._util.products import install_hint
 from kwire.errors import KwireError
 from kwire.terminal.end_signals import ENDED
 from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code

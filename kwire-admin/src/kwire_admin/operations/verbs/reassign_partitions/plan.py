@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwire._util.extras import install_hint
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
+from kwire._util.products import install_hint
 from kwire._util.text_files import EncodingError, read_text
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import InvalidArgument, Option, Syntax

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kwire._util.extras import ENGINE_MISSING, install_hint
+from kwire._util.products import ENGINE_MISSING, install_hint
 from kwire.testing import FakeCluster
 
 WITHOUT = """
