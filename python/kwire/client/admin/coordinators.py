@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from enum import IntEnum
 
-from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
-from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
-from kwire.client.admin.errors import AdminError, OutcomeUnknown, UnfinishedChange
-from kwire.client.admin.tries import attempt, later_outcome
+from kwire.client.admin.answer import result_error
+from kwire.client.admin.cluster_router import ANY
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.responsible_brokers import at_responsible_brokers, error_of_item
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.cluster_router import BrokerTarget, ClusterRouter
     from kwire.declare import Message, Request
     from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
 
@@ -68,30 +66,18 @@ async def at_coordinators(
         ConnectionFault: a coordinator and this client cannot understand each other, so that waiting is in vain.
         OutcomeUnknown: a coordinator did not respond to a command that must not be repeated.
     """
-    requested = tuple(dict.fromkeys(keys))
-    outcomes: dict[str, Result[T] | Exception] = {}
-    unfinished: Sequence[str] = requested
     cache = router.metadata
-    deadline = cache.clock() + router.timeout
-    pause = FIRST_PAUSE
-    while unfinished:
-        by_broker: dict[BrokerTarget, list[str]] = defaultdict(list)
-        for key, coordinator in (await _find_all(router, unfinished, key_type)).items():
-            if isinstance(coordinator, AdminError):
-                outcomes[key] = coordinator
-            else:
-                by_broker[BrokerTarget(coordinator, is_single=True)].append(key)
-        answers = await bounded_gather(lambda item: attempt(send, *item), by_broker.items())
-        for asked, results in zip(by_broker.values(), answers, strict=True):
-            for key in asked:
-                result = results[key] if key in results else lacking(key)
-                outcomes[key] = later_outcome(outcomes.get(key), result, MOVED)
-        unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
-        for key in unfinished:
-            cache.forget_coordinator(key_type, key)
-        if unfinished:
-            pause = await back_off(pause)
-    return {key: _result(key, outcomes) for key in requested}
+    outcomes = await at_responsible_brokers(
+        router,
+        keys,
+        locate=lambda unfinished: _find_all(router, unfinished, key_type),
+        send=send,
+        patience=lambda _, outcome: router.timeout if _has_moved(outcome) else 0.0,
+        forget=lambda key: cache.forget_coordinator(key_type, key),
+        moved=MOVED,
+    )
+    code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return {key: error_of_item(key, outcome, "coordinator", code) for key, outcome in outcomes.items()}
 
 
 async def of_coordinators(
@@ -179,19 +165,6 @@ def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordina
     if version >= BATCHED_SINCE:
         return request
     return FindCoordinatorRequest(key=request.coordinator_keys[0], key_type=request.key_type)
-
-
-def _result(key: str, outcomes: Mapping[str, Result[T] | Exception]) -> Result[T]:
-    """Return the result for a key. Exceptions other than AdminError are lost connections."""
-    if key not in outcomes:
-        return lacking(key)
-    result = outcomes[key]
-    if isinstance(result, OutcomeUnknown):
-        return UnfinishedChange.of_kafka(ErrorCode.REQUEST_TIMED_OUT, key, str(result))
-    if isinstance(result, Exception) and not isinstance(result, AdminError):
-        reason = f"its coordinator does not answer: {result}"
-        return AdminError.of_kafka(ErrorCode.COORDINATOR_NOT_AVAILABLE, key, reason)
-    return result
 
 
 def _has_moved(result: object) -> bool:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-from kwire.client.admin.answer import lacking, result_error
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off, is_final
-from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown, UnfinishedChange
+from kwire.client.admin.answer import result_error
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.responsible_brokers import UNANSWERED, at_responsible_brokers, error_of_item
 from kwire.client.admin.topic_metadata import read_metadata
-from kwire.client.admin.tries import attempt, later_outcome
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.cluster_router import BrokerTarget, ClusterRouter
+    from kwire.client.admin.errors import BrokerNotFound
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.metadata import MetadataResponsePartition
 
@@ -27,8 +26,6 @@ Result = TypeVar("Result")
 
 MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Error codes of a partition that has another leader now: the request had no effect on it."""
-UNANSWERED = (ConnectionFault, BrokerNotFound, OutcomeUnknown)
-"""Errors of a partition whose leader did not respond."""
 LEADERLESS_SECONDS = 5.0
 """Timeout in seconds of an election, if a partition has no leader. Chosen, not measured."""
 
@@ -41,18 +38,9 @@ async def at_leaders(
     Raises:
         ConnectionFault: a leader and this client cannot understand each other, so that waiting is in vain.
     """
-    results: dict[TopicPartition, Result | AdminError] = {}
-    for partition, answer in (await results_at_leaders(router, partitions, send, result)).items():
-        if isinstance(answer, ConnectionFault) and is_final(answer):
-            raise answer
-        if isinstance(answer, ConnectionFault | BrokerNotFound):
-            reason = f"its leader does not answer: {answer}"
-            results[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason)
-        elif isinstance(answer, OutcomeUnknown):
-            results[partition] = UnfinishedChange.of_kafka(ErrorCode.REQUEST_TIMED_OUT, str(partition), str(answer))
-        else:
-            results[partition] = answer
-    return results
+    answers = await results_at_leaders(router, partitions, send, result)
+    code = ErrorCode.LEADER_NOT_AVAILABLE
+    return {partition: error_of_item(str(partition), answer, "leader", code) for partition, answer in answers.items()}
 
 
 async def results_at_leaders(
@@ -70,71 +58,52 @@ async def results_at_leaders(
         The result, or an error, for each partition: a ConnectionFault if its leader did not respond in time, and
         BrokerNotFound if the cluster did not list the leader, unless another broker became the leader.
     """
-    requested = list(dict.fromkeys(partitions))
-    outcomes: dict[TopicPartition, Any] = {}
-    unfinished = requested
     started = router.metadata.clock()
-    pause = 0.0
-    while unfinished:
-        by_leader = await _leaders(router, unfinished, outcomes)
-        for results in await bounded_gather(lambda item: _attempt(send, *item), by_leader.items()):
-            outcomes |= {item: later_outcome(outcomes.get(item), new, MOVED) for item, new in results.items()}
-        passed = router.metadata.clock() - started
-        retried = [
-            partition
-            for partition in unfinished
-            if passed < _patience(router, partition, outcomes.get(partition), started)
-        ]
-        for partition in retried:
-            router.metadata.forget_topic(partition.topic)
-        unfinished = retried
-        if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
-            pause = await back_off(pause) if pause else FIRST_PAUSE
-    answers: dict[TopicPartition, Any] = {item: _answer(item, outcomes.get(item)) for item in requested}
-    for partition, answer in answers.items():
-        if not isinstance(answer, (AdminError, *UNANSWERED)):
-            answers[partition] = result(answer)
-    return answers
+    outcomes = await at_responsible_brokers(
+        router,
+        partitions,
+        locate=lambda unfinished: _leaders(router, unfinished),
+        send=send,
+        patience=lambda partition, outcome: _patience(router, partition, outcome, started),
+        forget=lambda partition: router.metadata.forget_topic(partition.topic),
+        moved=MOVED,
+    )
 
+    def converted(partition: TopicPartition, outcome: Any) -> Any:
+        if isinstance(outcome, (AdminError, *UNANSWERED)):
+            return outcome
+        return result_error(outcome, str(partition)) or result(outcome)
 
-async def _attempt(
-    send: Send, leader: BrokerTarget, partitions: Sequence[TopicPartition]
-) -> Mapping[TopicPartition, Any]:
-    """Return the results of one request, or its fault for each partition: those of other leaders do not suffer."""
-    try:
-        return await attempt(send, leader, partitions)
-    except ConnectionFault as fault:
-        return dict.fromkeys(partitions, fault)
+    return {partition: converted(partition, outcome) for partition, outcome in outcomes.items()}
 
 
 async def _leaders(
-    router: ClusterRouter, partitions: Sequence[TopicPartition], outcomes: dict[TopicPartition, Any]
-) -> dict[BrokerTarget, list[TopicPartition]]:
-    """Return partitions by leader. A partition without a leader gets an error in `outcomes`."""
-    from kwire.client.admin.group_values import TopicPartition
-
+    router: ClusterRouter, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, int | AdminError]:
+    """Return the ids of the leaders of partitions, or the error of a partition without one."""
     cache = router.metadata
     unknown = [topic for topic in by_topic(partitions) if cache.topic(topic) is None]
     if unknown:
         await read_metadata(router, unknown)  # updates the cache
-    leaders: dict[BrokerTarget, list[TopicPartition]] = defaultdict(list)
-    for topic, indexes in by_topic(partitions).items():
-        described = cache.topic(topic)
-        reported = {} if described is None else {part.partition_index: part for part in described.partitions}
-        for index in indexes:
-            partition = TopicPartition(topic, index)
-            if index not in reported:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if described is None else described.error_code
-                outcomes[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
-            elif reported[index].leader_id < 0:
-                is_lost = _all_offline(reported[index])
-                offline = ", ".join(map(str, reported[index].offline_replicas))
-                reason = f"there is no leader, and no replica in sync to elect (offline: {offline})"
-                outcomes[partition] = AdminError.of_kafka(
-                    ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason if is_lost else None
-                )
-            else:
-                leaders[BrokerTarget(reported[index].leader_id, is_single=True)].append(partition)
+    topics = {topic.name: topic for topic in map(cache.topic, by_topic(partitions)) if topic is not None}
+    reported = {
+        (name, partition.partition_index): partition for name, topic in topics.items() for partition in topic.partitions
+    }
+    leaders: dict[TopicPartition, int | AdminError] = {}
+    for partition in partitions:
+        described = reported.get(partition)
+        if described is None:
+            code = topics[partition.topic].error_code if partition.topic in topics else 0
+            unknown_partition = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            leaders[partition] = AdminError.of_kafka(unknown_partition, str(partition))
+        elif described.leader_id >= 0:
+            leaders[partition] = described.leader_id
+        else:
+            offline = ", ".join(map(str, described.offline_replicas))
+            reason = f"there is no leader, and no replica in sync to elect (offline: {offline})"
+            leaders[partition] = AdminError.of_kafka(
+                ErrorCode.LEADER_NOT_AVAILABLE, str(partition), reason if _all_offline(described) else None
+            )
     return leaders
 
 
@@ -182,12 +151,3 @@ def _has_lost_replicas(router: ClusterRouter, partition: TopicPartition, started
 def _all_offline(partition: MetadataResponsePartition) -> bool:
     """Return whether no replica in sync is alive. With eligible leader replicas (KIP-966), the ISR can be empty."""
     return bool(partition.offline_replicas) and {*partition.isr_nodes} <= {*partition.offline_replicas}
-
-
-def _answer(partition: TopicPartition, result: Any) -> Any:
-    """Return the part of a response for a partition, or its error."""
-    if result is None:
-        return lacking(str(partition))
-    if isinstance(result, (AdminError, *UNANSWERED)):
-        return result
-    return result_error(result, str(partition)) or result

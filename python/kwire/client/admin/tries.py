@@ -9,24 +9,22 @@ the new broker only before it is sent. See `kwire.client.admin.attempt` for the 
 from __future__ import annotations
 
 from kwire._util.concurrency import create_task, current_task, gather, running_loop, sleep, wait_first
-from kwire._util.light_typing import TYPE_CHECKING, Generic, TypeVar, cast
+from kwire._util.light_typing import TYPE_CHECKING, Generic, TypeVar
 from kwire.client.admin.attempt import AttemptState
-from kwire.client.admin.errors import BrokerNotFound, OutcomeUnknown
+from kwire.client.admin.errors import OutcomeUnknown
 from kwire.protocol.errors import ConnectFailed, ConnectionFault
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.attempt import Attempt
-    from kwire.client.admin.targets import BrokerTarget
     from kwire.declare import Message
     from kwire.protocol.endpoint import Endpoint
 
 R = TypeVar("R", bound="Message")
-T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two tries: exponential backoff with jitter. Kafka's clients wait for 0.1 to 1.0 (KIP-580)."""
@@ -153,45 +151,3 @@ async def back_off(pause: float) -> float:
 def is_final(fault: ConnectionFault) -> bool:
     """Return whether a broker was reached, and it and this client do not accept each other: others will not either."""
     return not fault.retriable and not isinstance(fault, ConnectFailed)
-
-
-async def attempt(
-    send: Callable[[BrokerTarget, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: BrokerTarget, items: Sequence[T]
-) -> Mapping[T, Any]:
-    """Send a request for items to the broker that is responsible for them, once.
-
-    Returns:
-        The result for each item; for all of them, the error if the broker cannot be reached.
-
-    Raises:
-        ConnectionFault: see `is_final`.
-        OutcomeUnknown: the response to a command that must not be repeated was lost.
-    """
-    try:
-        return await send(broker, items)
-    except ConnectionFault as fault:
-        if is_final(fault):
-            raise
-        return dict.fromkeys(items, fault)
-    except BrokerNotFound as error:
-        return dict.fromkeys(items, error)
-    except OutcomeUnknown as unknown:
-        if not unknown.is_repeatable:
-            raise
-        return dict.fromkeys(items, unknown)
-
-
-def later_outcome(earlier: object, outcome: T, moved: Collection[int]) -> T:
-    """Return the outcome of an item after another try. A lost response stays lost until a try takes effect or fails.
-
-    Args:
-        moved: the error codes of brokers that are not responsible for the item.
-    """
-    code = getattr(outcome, "code", getattr(outcome, "error_code", None))
-    is_unanswered = isinstance(outcome, ConnectionFault | BrokerNotFound) or code in moved
-    if not isinstance(earlier, OutcomeUnknown):
-        return outcome
-    if isinstance(outcome, OutcomeUnknown):
-        attempts = earlier.attempts + outcome.attempts
-        return cast("T", OutcomeUnknown(outcome.request, outcome.fault, attempts, outcome.is_repeatable))
-    return cast("T", earlier) if is_unanswered else outcome
