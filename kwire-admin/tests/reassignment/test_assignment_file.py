@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from kwire_admin.reassignment import AssignmentFile, InvalidAssignment, PartitionKey
+from kwire.client.admin.group_values import TopicPartition
+from kwire_admin.reassignment import AssignmentFile, InvalidAssignment
 
-ORDERS = PartitionKey("orders", 0)
+ORDERS = TopicPartition("orders", 0)
 
 
 def test_file_is_kafkas_json() -> None:

@@ -9,7 +9,7 @@ from kwire.client.admin.values import ReassignmentState
 from kwire_admin.operations.parameters import Conflict
 from kwire_admin.operations.reassignment_runs import RunSummary, explain, finished, follow, parse_size, runs_of
 from kwire_admin.reassignment.errors import ReassignError
-from kwire_admin.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
+from kwire_admin.reassignment.execution.health import cluster_problems, invalid_targets, stale_parts
 from kwire_admin.reassignment.execution.journal import started_details
 from kwire_admin.reassignment.execution.run_folder import (
     PLAN,

@@ -24,7 +24,7 @@ from kwire_admin.reassignment.errors import (
 )
 from kwire_admin.reassignment.plan import BrokerLoad, Move, Plan, Proof
 from kwire_admin.reassignment.request import Balance, PlanRequest
-from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
+from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
 
 __all__ = [
     "AssignmentFile",
@@ -38,7 +38,6 @@ __all__ = [
     "InvalidPlanRequest",
     "InvalidSnapshot",
     "Move",
-    "PartitionKey",
     "PartitionSnapshot",
     "Plan",
     "PlanRequest",

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire.client.admin.group_values import TopicPartition
 from kwire_admin.reassignment.errors import InvalidAssignment
-from kwire_admin.reassignment.snapshot import PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +35,8 @@ class AssignmentFile:
         cluster_id: the id of the cluster that the plan is for; None if the file does not contain it.
     """
 
-    targets: Mapping[PartitionKey, tuple[int, ...]]
-    previous: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
+    targets: Mapping[TopicPartition, tuple[int, ...]]
+    previous: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     cluster_id: str | None = None
 
     def to_json(self) -> str:
@@ -63,7 +63,7 @@ class AssignmentFile:
             raise InvalidAssignment('expected {"version": 1, "partitions": [...]}')
         if document.get("version", VERSION) != VERSION:
             raise InvalidAssignment(f"version {document['version']!r} is not supported: expected {VERSION}")
-        targets: dict[PartitionKey, tuple[int, ...]] = {}
+        targets: dict[TopicPartition, tuple[int, ...]] = {}
         for index, entry in enumerate(document["partitions"]):
             key, replicas = _parse(entry, index)
             if key in targets:
@@ -75,7 +75,7 @@ class AssignmentFile:
         return cls(targets, previous, cluster_id)
 
 
-def _entry(key: PartitionKey, replicas: tuple[int, ...]) -> dict[str, Any]:
+def _entry(key: TopicPartition, replicas: tuple[int, ...]) -> dict[str, Any]:
     return {
         "topic": key.topic,
         "partition": key.partition,
@@ -84,7 +84,7 @@ def _entry(key: PartitionKey, replicas: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def _parse(entry: Any, index: int) -> tuple[PartitionKey, tuple[int, ...]]:
+def _parse(entry: Any, index: int) -> tuple[TopicPartition, tuple[int, ...]]:
     where = f"entry {index} of partitions"
     if not isinstance(entry, dict):
         raise InvalidAssignment(f"{where}: expected an object, got {_shown(entry)}")
@@ -93,7 +93,7 @@ def _parse(entry: Any, index: int) -> tuple[PartitionKey, tuple[int, ...]]:
         raise InvalidAssignment(f"{where}: expected the name of a topic, got {_shown(topic)}")
     if not isinstance(partition, int) or not _is_id(partition):
         raise InvalidAssignment(f"{where}: expected the index of a partition, got {_shown(partition)}")
-    key = PartitionKey(topic, partition)
+    key = TopicPartition(topic, partition)
     if not isinstance(replicas, list) or not replicas or not all(map(_is_id, replicas)):
         raise InvalidAssignment(f"{where}: expected the broker ids of {key}, got {_shown(replicas)}")
     if len(set(replicas)) != len(replicas):
@@ -107,9 +107,9 @@ def _parse(entry: Any, index: int) -> tuple[PartitionKey, tuple[int, ...]]:
     return key, tuple(replicas)
 
 
-def _parse_member(member: Any) -> tuple[dict[PartitionKey, tuple[int, ...]], str | None]:
+def _parse_member(member: Any) -> tuple[dict[TopicPartition, tuple[int, ...]], str | None]:
     try:
-        previous = {PartitionKey(topic, index): tuple(ids) for topic, index, ids in member.get("previous", ())}
+        previous = {TopicPartition(topic, index): tuple(ids) for topic, index, ids in member.get("previous", ())}
         cluster_id = member.get("cluster_id")
     except (AttributeError, TypeError, ValueError):
         raise InvalidAssignment(f'the member "{MEMBER}" has the wrong shape: remove it, or plan again') from None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin.group_values import TopicPartition
 from kwire.frame import decode_response
 from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsResponse
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire_admin.reassignment.errors import InvalidSnapshot
-from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
+from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,27 +53,27 @@ def _decoded(row: Row) -> MetadataResponse:
     return decode_response(row.frame or b"", MetadataResponse, version=row.api_version or 0).message
 
 
-def _sizes(rows: Iterable[Row]) -> dict[PartitionKey, int]:
+def _sizes(rows: Iterable[Row]) -> dict[TopicPartition, int]:
     """Return the size of each partition in bytes, taken from its largest replica."""
-    sizes: dict[PartitionKey, int] = {}
+    sizes: dict[TopicPartition, int] = {}
     for row in rows:
         response = decode_response(row.frame or b"", DescribeLogDirsResponse, version=row.api_version or 0).message
         # The largest replica: others may still copy.
         for result in response.results:
             for topic in result.topics:
                 for partition in topic.partitions:
-                    key = PartitionKey(topic.name, partition.partition_index)
+                    key = TopicPartition(topic.name, partition.partition_index)
                     sizes[key] = max(sizes.get(key, 0), partition.partition_size)
     return sizes
 
 
-def _snapshot(metadata: MetadataResponse, sizes: dict[PartitionKey, int]) -> ClusterSnapshot:
+def _snapshot(metadata: MetadataResponse, sizes: dict[TopicPartition, int]) -> ClusterSnapshot:
     partitions = tuple(
         PartitionSnapshot(
             topic.name,
             partition.partition_index,
             partition.replica_nodes,
-            sizes.get(PartitionKey(topic.name, partition.partition_index)),
+            sizes.get(TopicPartition(topic.name, partition.partition_index)),
             None if partition.leader_id < 0 else partition.leader_id,
             partition.isr_nodes,
         )

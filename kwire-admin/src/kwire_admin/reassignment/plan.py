@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,9 +12,10 @@ from kwire_admin.reassignment.assignment_file import AssignmentFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire_admin.reassignment.snapshot import ClusterSnapshot, PartitionKey
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["BrokerLoad", "Move", "Plan", "Proof", "moves_of"]
+__all__ = ["BrokerCourse", "BrokerLoad", "Move", "Plan", "Proof", "moves_of"]
 
 
 class Move(NamedTuple):
@@ -28,7 +29,7 @@ class Move(NamedTuple):
         leader: the broker that leads it now; None if no broker does.
     """
 
-    key: PartitionKey
+    key: TopicPartition
     before: tuple[int, ...]
     after: tuple[int, ...]
     size: int | None
@@ -108,6 +109,27 @@ class BrokerLoad:
     incoming: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerCourse:
+    """The load of a broker during a plan.
+
+    Attributes:
+        broker: its id.
+        sent: bytes that it sends.
+        received: bytes that it receives.
+        peak_out: the largest rate at which it sends, in bytes a second.
+        peak_in: the largest rate at which it receives.
+        peak_extra: the most bytes that it stores in addition to what it had, while old replicas still exist.
+    """
+
+    broker: int
+    sent: int = field(metadata={"unit": "bytes"})
+    received: int = field(metadata={"unit": "bytes"})
+    peak_out: int = field(metadata={"unit": "bytes"})
+    peak_in: int = field(metadata={"unit": "bytes"})
+    peak_extra: int = field(metadata={"unit": "bytes"})
+
+
 @dataclass(frozen=True)
 class Plan:
     """A plan.
@@ -133,11 +155,6 @@ class Plan:
     def replicas_added(self) -> int:
         """Number of replicas that are copied."""
         return sum(len(move.added) for move in self.moves)
-
-    @property
-    def targets(self) -> dict[str, dict[int, tuple[int, ...]]]:
-        """The new replicas by topic and partition, as the admin client takes them."""
-        return by_topic({move.key: move.after for move in self.moves})
 
     def file(self) -> AssignmentFile:
         """Return the content of the file of the plan."""
@@ -195,7 +212,7 @@ class Plan:
         )
 
 
-def moves_of(snapshot: ClusterSnapshot, targets: Mapping[PartitionKey, tuple[int, ...]]) -> tuple[Move, ...]:
+def moves_of(snapshot: ClusterSnapshot, targets: Mapping[TopicPartition, tuple[int, ...]]) -> tuple[Move, ...]:
     """Return the moves to reach targets; partitions that have them already, or do not exist, are left out."""
     states = ((key, snapshot.by_key.get(key), after) for key, after in sorted(targets.items()))
     return tuple(
@@ -205,7 +222,7 @@ def moves_of(snapshot: ClusterSnapshot, targets: Mapping[PartitionKey, tuple[int
     )
 
 
-def by_topic(partitions: Mapping[PartitionKey, tuple[int, ...]]) -> dict[str, dict[int, tuple[int, ...]]]:
+def by_topic(partitions: Mapping[TopicPartition, tuple[int, ...]]) -> dict[str, dict[int, tuple[int, ...]]]:
     """Return values by topic and index."""
     nested: dict[str, dict[int, tuple[int, ...]]] = {}
     for key, value in partitions.items():
@@ -213,7 +230,7 @@ def by_topic(partitions: Mapping[PartitionKey, tuple[int, ...]]) -> dict[str, di
     return nested
 
 
-def partitions_by_topic(keys: Iterable[PartitionKey]) -> dict[str, list[int]]:
+def partitions_by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """Return the indexes of partitions by topic."""
     nested: dict[str, list[int]] = {}
     for key in keys:

@@ -12,33 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire_admin.reassignment.plan import BrokerCourse
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["BrokerCourse", "Course", "simulate"]
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerCourse:
-    """The load of a broker during a plan.
-
-    Attributes:
-        broker: its id.
-        sent: bytes that it sends.
-        received: bytes that it receives.
-        peak_out: the largest rate at which it sends, in bytes a second.
-        peak_in: the largest rate at which it receives.
-        peak_extra: the most bytes that it stores in addition to what it had, while old replicas still exist.
-    """
-
-    broker: int
-    sent: int
-    received: int
-    peak_out: float
-    peak_in: float
-    peak_extra: int
+__all__ = ["Course", "simulate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +37,20 @@ class Course:
     brokers: tuple[BrokerCourse, ...]
 
 
-def simulate(batches: Sequence[Sequence[Move]], rate: float, bandwidth: Mapping[int, float] | None = None) -> Course:
+def simulate(batches: Sequence[Sequence[Move]], rate: int) -> Course:
     """Return the course of batches.
 
     Args:
         batches: the moves.
-        rate: bytes a second that each broker may send, and receive: its throttle or its bandwidth.
-        bandwidth: lower limits of single brokers.
-
-    Raises:
-        ValueError: a rate is not above 0.
+        rate: bytes a second that each broker may send, and receive, above 0.
     """
     ids = sorted({broker for batch in batches for move in batch for broker in (*move.before, *move.after)})
     position = {broker: index for index, broker in enumerate(ids)}
-    limits = np.array([min(rate, (bandwidth or {}).get(broker, rate)) for broker in ids])
-    if (limits <= 0).any() or rate <= 0:
-        raise ValueError("a rate must be above 0")
     totals = _Totals(len(ids))
     seconds = []
     for batch in batches:
         totals.store(batch, position)
-        seconds.append(_batch_seconds(batch, position, limits, totals))
+        seconds.append(_batch_seconds(batch, position, rate, totals))
     return Course(
         sum(seconds),
         tuple(seconds),
@@ -102,15 +76,13 @@ class _Totals:
             for broker in move.removed:
                 self.stored[position[broker]] -= move.size or 0
 
-    def rows(self) -> list[tuple[int, int, float, float, int]]:
+    def rows(self) -> list[list[int]]:
+        """Return bytes sent and received, the peaks, and the bytes stored in addition, by broker."""
         columns = (self.sent, self.received, self.peak_out, self.peak_in, self.peak_extra)
-        return [
-            (int(sent), int(received), float(out), float(into), int(extra))
-            for sent, received, out, into, extra in zip(*columns, strict=True)
-        ]
+        return np.rint(np.column_stack(columns)).astype(np.int64).tolist()
 
 
-def _batch_seconds(batch: Sequence[Move], position: Mapping[int, int], limits: np.ndarray, totals: _Totals) -> float:
+def _batch_seconds(batch: Sequence[Move], position: Mapping[int, int], rate: int, totals: _Totals) -> float:
     """Return how long a batch takes, and add its rates to the totals."""
     flows = [
         (position[move.source], position[target], move.size) for move in batch if move.size for target in move.added
@@ -121,15 +93,15 @@ def _batch_seconds(batch: Sequence[Move], position: Mapping[int, int], limits: n
     left = left.astype(float)
     np.add.at(totals.sent, sources, left)
     np.add.at(totals.received, targets, left)
-    brokers, elapsed = len(limits), 0.0
+    brokers, elapsed = len(position), 0.0
     while len(left):
         sending, receiving = np.bincount(sources, minlength=brokers), np.bincount(targets, minlength=brokers)
-        rates = np.minimum(limits[sources] / sending[sources], limits[targets] / receiving[targets])
+        rates = rate / np.maximum(sending[sources], receiving[targets])
         totals.peak_out = np.maximum(totals.peak_out, np.bincount(sources, weights=rates, minlength=brokers))
         totals.peak_in = np.maximum(totals.peak_in, np.bincount(targets, weights=rates, minlength=brokers))
         step = float((left / rates).min())
         elapsed += step
         left = left - rates * step
-        open_flows = left > 1e-6 * limits.max() * step + 1e-9
+        open_flows = left > 1e-6 * rate * step + 1e-9
         sources, targets, left = sources[open_flows], targets[open_flows], left[open_flows]
     return elapsed

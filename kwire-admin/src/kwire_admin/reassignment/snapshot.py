@@ -8,25 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire.client.admin.group_values import TopicPartition
 from kwire_admin.reassignment.errors import InvalidSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerSnapshot", "ClusterSnapshot", "PartitionKey", "PartitionSnapshot"]
+__all__ = ["BrokerSnapshot", "ClusterSnapshot", "PartitionSnapshot"]
 
 FORMAT = "kwire-cluster-snapshot"
 VERSION = 1
-
-
-class PartitionKey(NamedTuple):
-    """A topic and the index of one of its partitions."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class BrokerSnapshot(NamedTuple):
@@ -67,9 +58,9 @@ class PartitionSnapshot(NamedTuple):
     isr: tuple[int, ...] | None = None
 
     @property
-    def key(self) -> PartitionKey:
+    def key(self) -> TopicPartition:
         """The topic and the index."""
-        return PartitionKey(self.topic, self.partition)
+        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True)
@@ -87,9 +78,9 @@ class ClusterSnapshot:
     cluster_id: str | None = None
 
     @cached_property
-    def by_key(self) -> Mapping[PartitionKey, PartitionSnapshot]:
+    def by_key(self) -> Mapping[TopicPartition, PartitionSnapshot]:
         """The partitions by topic and index."""
-        return {PartitionKey(partition.topic, partition.partition): partition for partition in self.partitions}
+        return {TopicPartition(partition.topic, partition.partition): partition for partition in self.partitions}
 
     @property
     def has_sizes(self) -> bool:

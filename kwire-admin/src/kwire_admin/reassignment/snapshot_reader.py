@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.values import TopicDescription
-from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
+from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +51,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
             topic.name,
             partition.partition,
             partition.replicas,
-            partition_sizes.get(PartitionKey(topic.name, partition.partition)),
+            partition_sizes.get(TopicPartition(topic.name, partition.partition)),
             partition.leader,
             partition.isr,
         )
@@ -60,12 +61,12 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
     return ClusterSnapshot(brokers, partitions, cluster.cluster_id)
 
 
-def replica_sizes(log_dirs: Iterable[LogDir]) -> dict[PartitionKey, int]:
+def replica_sizes(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:
     """Return the size of each partition in bytes, taken from its largest replica."""
-    sizes: dict[PartitionKey, int] = {}
+    sizes: dict[TopicPartition, int] = {}
     for log_dir in log_dirs:
         for replica in log_dir.replicas:
-            key = PartitionKey(replica.topic, replica.partition)
+            key = TopicPartition(replica.topic, replica.partition)
             sizes[key] = max(sizes.get(key, 0), replica.size)
     return sizes
 

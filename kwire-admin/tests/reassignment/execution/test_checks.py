@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from kwire.client.admin.group_values import TopicPartition
 from kwire_admin.reassignment import (
     AssignmentFile,
     BrokerSnapshot,
     ClusterSnapshot,
     InvalidSnapshot,
-    PartitionKey,
     PartitionSnapshot,
 )
-from kwire_admin.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
-from kwire_admin.reassignment.execution.health import LatencyWatch, unexplained_partitions
+from kwire_admin.reassignment.execution.health import (
+    LatencyWatch,
+    cluster_problems,
+    invalid_targets,
+    stale_parts,
+    unexplained_partitions,
+)
 from kwire_admin.reassignment.plan import Move
 from kwire_admin.reassignment.throttle import throttled_brokers, throttled_replicas
 
-KEY = PartitionKey("orders", 0)
+KEY = TopicPartition("orders", 0)
 
 
 def cluster(*, isr: tuple[int, ...] = (1, 2), leader: int | None = 1, live: bool = True) -> ClusterSnapshot:
@@ -43,7 +48,7 @@ def test_targets_that_cannot_be_reached_are_named() -> None:
 
 
 def test_old_plan_is_recognized() -> None:
-    missing = AssignmentFile({PartitionKey("deleted", 4): (1,)})
+    missing = AssignmentFile({TopicPartition("deleted", 4): (1,)})
     assert stale_parts(missing, cluster()) == ["the plan moves partitions that do not exist any more: deleted-4"]
     changed = AssignmentFile({KEY: (1, 3)}, {KEY: (3, 2)})
     assert stale_parts(changed, cluster()) == ["replicas have changed since the plan was made: orders-0"]
@@ -89,8 +94,8 @@ def test_latency_counts_against_what_it_was() -> None:
 def test_throttles_name_senders_and_receivers() -> None:
     moves = [
         Move(KEY, (1, 2), (1, 3), 10, 1),
-        Move(PartitionKey("orders", 1), (2,), (3, 4), 10, 2),
-        Move(PartitionKey("order-only", 0), (1, 2), (2, 1), 10, 1),
+        Move(TopicPartition("orders", 1), (2,), (3, 4), 10, 2),
+        Move(TopicPartition("order-only", 0), (1, 2), (2, 1), 10, 1),
     ]
     found = throttled_replicas(moves)
     assert {topic: tuple(partitions) for topic, partitions in found.items()} == {

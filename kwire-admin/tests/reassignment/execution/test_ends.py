@@ -17,6 +17,7 @@ from kwire.client.admin import (
     ReassignmentStatus,
     TopicDescription,
 )
+from kwire.client.admin.group_values import TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
 from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers
@@ -30,7 +31,6 @@ from kwire_admin.reassignment.execution.executor import ExecutionOptions, Execut
 from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
 from kwire_admin.reassignment.execution.run_folder import RunFolder
 from kwire_admin.reassignment.plan import Move
-from kwire_admin.reassignment.snapshot import PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -187,7 +187,7 @@ class Refusing(Moving):
 @pytest.mark.parametrize("seed", range(5))
 async def test_cancel_ends_although_the_cluster_refuses_a_move(seed: int, tmp_path: Path) -> None:
     choose = random.Random(seed)
-    moves = [Move(PartitionKey("orders", index), (1,), (2,), 10, None) for index in range(4)]
+    moves = [Move(TopicPartition("orders", index), (1,), (2,), 10, None) for index in range(4)]
     with FakeCluster(brokers=2) as cluster:
         async with await Refusing.open(cluster.bootstrap) as admin:
             admin.moves = {index: PartitionMove((1, 2), (2,), (1,)) for index in range(4)}
@@ -197,7 +197,7 @@ async def test_cancel_ends_although_the_cluster_refuses_a_move(seed: int, tmp_pa
                 run.record(EventKind.BATCH_STARTED, batch=0)
                 executor = Executor(admin, run, ExecutionOptions(poll_seconds=0))
                 if not admin.refused:
-                    assert len(await executor.cancel()) == 4
+                    await executor.cancel()
                     assert run.state.phase is Phase.CANCELLED
                     return
                 with pytest.raises(MovesLeft, match="unclean leader election") as left:

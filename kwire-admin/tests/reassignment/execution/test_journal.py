@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire_admin.reassignment import InvalidJournal, Move, PartitionKey
+from kwire.client.admin.group_values import TopicPartition
+from kwire_admin.reassignment import InvalidJournal, Move
 from kwire_admin.reassignment.execution.journal import (
     EventKind,
     JournalEvent,
@@ -14,8 +15,8 @@ from kwire_admin.reassignment.execution.journal import (
     started_details,
 )
 
-FIRST = Move(PartitionKey("orders", 0), (1, 2), (3, 2), 7, 1)
-SECOND = Move(PartitionKey("orders", 1), (2, 1), (2, 3), None, None)
+FIRST = Move(TopicPartition("orders", 0), (1, 2), (3, 2), 7, 1)
+SECOND = Move(TopicPartition("orders", 1), (2, 1), (2, 3), None, None)
 
 
 def event(kind: EventKind, **details: object) -> JournalEvent:

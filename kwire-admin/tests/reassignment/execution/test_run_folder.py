@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kwire._util.folder_lock import FolderInUse
+from kwire.client.admin.group_values import TopicPartition
 from kwire_admin.operations.declaration import Failed
 from kwire_admin.operations.reassignment_runs import check_not_running, finished
-from kwire_admin.reassignment import InvalidJournal, Move, PartitionKey, ReassignError
+from kwire_admin.reassignment import InvalidJournal, Move, ReassignError
 from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
 from kwire_admin.reassignment.execution.run_folder import (
     AUDIT,
@@ -25,7 +26,7 @@ from kwire_admin.reassignment.execution.run_folder import (
 )
 from tests.for_rows import for_rows
 
-MOVE = Move(PartitionKey("orders", 0), (1, 2), (3, 2), 7, 1)
+MOVE = Move(TopicPartition("orders", 0), (1, 2), (3, 2), 7, 1)
 
 
 def create(folder: Path, notes: list[str] | None = None) -> RunFolder:

@@ -21,11 +21,9 @@ from kwire.protocol.errors import ConnectionFault
 from kwire_admin.reassignment.errors import MovesLeft
 from kwire_admin.reassignment.execution.health import LatencyWatch, listed, unexplained_partitions
 from kwire_admin.reassignment.execution.journal import EventKind, Phase
-from kwire_admin.reassignment.execution.moves_in_progress import MovesInProgress
-from kwire_admin.reassignment.execution.progress import read_progress
+from kwire_admin.reassignment.execution.moves_in_progress import MovesInProgress, read_progress
 from kwire_admin.reassignment.execution.throttles import Throttles
 from kwire_admin.reassignment.plan import partitions_by_topic
-from kwire_admin.reassignment.snapshot import PartitionKey
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
 
 if TYPE_CHECKING:
@@ -111,7 +109,7 @@ class Executor:
         self._on_progress = on_progress
         self._throttles = Throttles(admin, run)
         self._watch = LatencyWatch(self._options.latency_factor, self._options.least_latency)
-        self._known: Collection[PartitionKey] = ()
+        self._known: Collection[TopicPartition] = ()
         self._latest: ClusterSnapshot | None = None
         self._measured: asyncio.Task[None] | None = None
         self._next_check = 0.0
@@ -141,8 +139,8 @@ class Executor:
             self._run.record(EventKind.INTERRUPTED)
             raise
 
-    async def cancel(self) -> list[PartitionKey]:
-        """Cancel the moves in progress, remove the throttles, and return the partitions that were cancelled.
+    async def cancel(self) -> None:
+        """Cancel the moves in progress, and remove the throttles.
 
         Partitions that have moved stay where they are.
 
@@ -151,8 +149,8 @@ class Executor:
             ThrottlesLeft: a throttled broker is down.
         """
         state = self._run.state
-        cancelled: list[PartitionKey] = []
-        refused: dict[PartitionKey, AdminError] = {}
+        cancelled = 0
+        refused: dict[TopicPartition, AdminError] = {}
         if not state.phase.is_final:
             self._run.record(EventKind.CANCELLING)
             cancelled, refused = await self._cancel_moves(state.started_moves)
@@ -161,33 +159,34 @@ class Executor:
         if refused:
             raise MovesLeft([str(key) for key in refused], next(iter(refused.values())).reason)
         if not state.phase.is_final:
-            self._run.record(EventKind.CANCELLED, partitions=len(cancelled))
-        return cancelled
+            self._run.record(EventKind.CANCELLED, partitions=cancelled)
 
-    async def _cancel_moves(self, moves: Sequence[Move]) -> tuple[list[PartitionKey], dict[PartitionKey, AdminError]]:
+    async def _cancel_moves(
+        self, moves: Sequence[Move]
+    ) -> tuple[list[TopicPartition], dict[TopicPartition, AdminError]]:
         """Cancel moves until none of them is in progress, and return them, and the refusals of others.
 
         Kafka refuses to cancel a move whose old replicas are all offline: it would lose records.
         """
         keys = {move.key for move in moves}
-        cancelled: dict[PartitionKey, None] = {}
-        refusals: Counter[PartitionKey] = Counter()
+        cancelled: set[TopicPartition] = set()
+        refusals: Counter[TopicPartition] = Counter()
         while True:
             ongoing = [key for key in await self._ongoing() if key in keys]
             if not ongoing:
-                return list(cancelled), {}
-            cancelled |= dict.fromkeys(ongoing)
+                return len(cancelled), {}
+            cancelled.update(ongoing)
             errors = (await self._admin.cancel_reassignments(partitions_by_topic(ongoing))).errors
             refused = {key: error for key in ongoing if (error := errors.get(str(key)) or errors.get(key.topic))}
             refused = {key: error for key, error in refused.items() if error.kafka_code not in OVER}
             refusals.update(refused.keys())
             if len(refused) == len(ongoing) and all(refusals[key] >= MOST_REFUSALS for key in refused):
-                return [key for key in cancelled if key not in refused], refused
+                return len(cancelled - refused.keys()), refused
             await asyncio.sleep(self._options.poll_seconds)
 
-    async def _ongoing(self) -> list[PartitionKey]:
+    async def _ongoing(self) -> list[TopicPartition]:
         return [
-            PartitionKey(reassignment.topic, index)
+            TopicPartition(reassignment.topic, index)
             for reassignment in await self._admin.list_reassignments()
             for index, state in reassignment.partitions.items()
             if state == ReassignmentState.MOVING

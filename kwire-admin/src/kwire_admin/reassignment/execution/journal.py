@@ -20,9 +20,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.readable import counted
+from kwire.client.admin.group_values import TopicPartition
 from kwire_admin.reassignment.errors import InvalidJournal
 from kwire_admin.reassignment.plan import Move
-from kwire_admin.reassignment.snapshot import PartitionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -125,7 +125,7 @@ class RunState:
     elections: bool = True
     batch: int = -1
     completed_batches: int = 0
-    failed: dict[PartitionKey, str] = field(default_factory=dict)
+    failed: dict[TopicPartition, str] = field(default_factory=dict)
     throttles: dict[str, dict[str, str | None]] = field(default_factory=dict)
     reason: str = ""
 
@@ -179,7 +179,7 @@ class RunState:
                 self.completed_batches = details["batch"] + 1
             case EventKind.MOVE_FAILED:
                 topic, partition = details["partition"]
-                self.failed[PartitionKey(topic, partition)] = details["reason"]
+                self.failed[TopicPartition(topic, partition)] = details["reason"]
             case EventKind.PAUSED:
                 self.phase, self.reason = Phase.PAUSED, details["reason"]
             case EventKind.INTERRUPTED:
@@ -242,4 +242,4 @@ def audit_text(event: JournalEvent) -> str:
 
 def _move(entry: list[Any]) -> Move:
     (topic, partition), before, after, size, leader = entry
-    return Move(PartitionKey(topic, partition), tuple(before), tuple(after), size, leader)
+    return Move(TopicPartition(topic, partition), tuple(before), tuple(after), size, leader)

@@ -1,10 +1,12 @@
-"""Start a batch of moves and follow it to its end."""
+"""Start a batch of moves, follow it to its end, and measure its progress in bytes."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.values import ReassignmentState
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
@@ -12,15 +14,13 @@ from kwire_admin.reassignment.execution.journal import EventKind
 from kwire_admin.reassignment.plan import by_topic, partitions_by_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kwire.client.admin.admin_client import AdminClient
     from kwire.client.admin.errors import AdminError
     from kwire_admin.reassignment.execution.run_folder import RunFolder
     from kwire_admin.reassignment.plan import Move
-    from kwire_admin.reassignment.snapshot import PartitionKey
 
-__all__ = ["MovesInProgress"]
 
 PATIENCE = 10.0
 """Timeout in seconds until metadata shows the replicas of a completed reassignment; chosen, not measured."""
@@ -41,7 +41,7 @@ class MovesInProgress:
         self._admin = admin
         self._run = run
         self._open = {move.key: move for move in moves if move.key not in run.state.failed}
-        self._lost_since: dict[PartitionKey, float] = {}
+        self._lost_since: dict[TopicPartition, float] = {}
 
     @property
     def open(self) -> Collection[Move]:
@@ -86,7 +86,7 @@ class MovesInProgress:
         if keys:
             await self._admin.elect_leaders(partitions_by_topic(keys))
 
-    async def _states(self) -> dict[PartitionKey, str]:
+    async def _states(self) -> dict[TopicPartition, str]:
         """Return the states of the open moves; topics that do not exist any more fail."""
         targets = by_topic({key: move.after for key, move in self._open.items()})
         statuses = (
@@ -94,7 +94,7 @@ class MovesInProgress:
             if targets
             else {}
         )
-        states: dict[PartitionKey, str] = {}
+        states: dict[TopicPartition, str] = {}
         for key in list(self._open):
             topic = statuses.get(key.topic)
             if topic is None or topic.error is not None:
@@ -106,7 +106,7 @@ class MovesInProgress:
             states[key] = topic.partitions.get(key.partition, ReassignmentState.FAILED)
         return states
 
-    def _fail(self, key: PartitionKey, reason: str) -> None:
+    def _fail(self, key: TopicPartition, reason: str) -> None:
         self._run.record(EventKind.MOVE_FAILED, partition=list(key), reason=reason)
         del self._open[key]
 
@@ -115,3 +115,44 @@ def _reason(error: AdminError) -> str:
     if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return "the topic or partition does not exist any more"
     return f"{error.text.rstrip('.')} (error {error.code} {error.name})"
+
+
+class MoveProgress(NamedTuple):
+    """The progress of a partition.
+
+    Attributes:
+        done: bytes copied to the added replicas.
+        total: bytes of the complete replicas.
+    """
+
+    done: int
+    total: int
+
+
+async def read_progress(
+    admin: AdminClient, adding: Mapping[TopicPartition, tuple[int, ...]]
+) -> dict[TopicPartition, MoveProgress]:
+    """Return the progress by partition.
+
+    Partitions are left out if their progress is not known: a broker that receives one does not answer, or no broker
+    with a complete replica does.
+
+    Args:
+        adding: the brokers that receive replicas, by partition.
+    """
+    log_dirs = await admin.describe_log_dirs(unanswered={})
+    answered = {log_dir.broker for log_dir in log_dirs}
+    totals: dict[TopicPartition, int] = defaultdict(int)
+    received: dict[TopicPartition, list[int]] = defaultdict(list)
+    for log_dir in log_dirs:
+        for replica in log_dir.replicas:
+            key = TopicPartition(replica.topic, replica.partition)
+            if log_dir.broker in adding.get(key, ()):
+                received[key].append(replica.size)
+            elif key in adding:
+                totals[key] = max(totals[key], replica.size)
+    return {
+        key: MoveProgress(sum(min(size, totals[key]) for size in received[key]), totals[key] * len(brokers))
+        for key, brokers in adding.items()
+        if key in totals and answered >= {*brokers}
+    }

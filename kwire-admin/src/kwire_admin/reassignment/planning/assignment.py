@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire_admin.reassignment.errors import InfeasiblePlan
+from kwire_admin.reassignment.planning.bounds import rack_bounds, rack_counts
 from kwire_admin.reassignment.planning.placement import NONE, counts_of
-from kwire_admin.reassignment.planning.rack_bounds import rack_bounds, rack_counts
 
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Floats, Ints, Placement

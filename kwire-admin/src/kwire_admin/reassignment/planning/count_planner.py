@@ -31,10 +31,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire_admin.reassignment.errors import InfeasiblePlan
-from kwire_admin.reassignment.planning.count_bounds import CountBounds, count_bounds, kept_replicas
+from kwire_admin.reassignment.planning.bounds import (
+    CountBounds,
+    count_bounds,
+    kept_replicas,
+    rack_bounds,
+    rack_counts,
+    staying_replicas,
+)
 from kwire_admin.reassignment.planning.network import Network
 from kwire_admin.reassignment.planning.placement import NONE, counts_of
-from kwire_admin.reassignment.planning.rack_bounds import rack_bounds, rack_counts
 
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Ints, Placement
@@ -127,7 +133,7 @@ class _Attempt:
         self._racks = racks
         self._width = width
         self._kept = kept_replicas(placement)
-        self._stay = counts_of(np.where(self._kept, placement.replicas, NONE), placement.brokers)
+        self._stay = counts_of(staying_replicas(placement), placement.brokers)
         self._random = np.random.default_rng(SEED)
         self._network = Network()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kwire_admin.reassignment.planning.levels import target_loads
+from kwire_admin.reassignment.planning.bounds import target_loads
 from kwire_admin.reassignment.planning.network import Network
 from kwire_admin.reassignment.planning.placement import NONE, counts_of
 

@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire_admin.reassignment.planning.assignment import Assignment
-from kwire_admin.reassignment.planning.least_moved import least_moved
-from kwire_admin.reassignment.planning.levels import target_loads
+from kwire_admin.reassignment.planning.bounds import least_moved, rack_bounds, staying_replicas, target_loads
 from kwire_admin.reassignment.planning.placement import NONE, counts_of
-from kwire_admin.reassignment.planning.rack_bounds import rack_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +100,7 @@ def _result(layout: Assignment, bounds: _ByteBounds) -> SizeResult:
 
 def _byte_bounds(placement: Placement, tolerance: float) -> _ByteBounds:
     total = int((placement.sizes * placement.factors).sum())
-    stay = counts_of(_staying(placement), placement.brokers, placement.sizes)
+    stay = counts_of(staying_replicas(placement), placement.brokers, placement.sizes)
     # A broker that is down keeps its replicas and gets none, so its bounds are its present bytes.
     down: Flags = placement.may_keep & ~placement.is_target
     most = np.where(placement.is_target, int(placement.sizes.sum()), np.where(down, stay, 0))
@@ -114,15 +112,8 @@ def _byte_bounds(placement: Placement, tolerance: float) -> _ByteBounds:
     )
 
 
-def _staying(placement: Placement) -> Ints:
-    present = placement.replicas != NONE
-    keep = np.zeros(present.shape, dtype=np.bool_)
-    keep[present] = placement.may_keep[placement.replicas[present]]
-    return np.where(keep, placement.replicas, NONE)
-
-
 def _least_moved(placement: Placement, bounds: _ByteBounds) -> int:
-    staying = _staying(placement)
+    staying = staying_replicas(placement)
     stay = counts_of(staying, placement.brokers, placement.sizes)
     total = int((placement.sizes * placement.factors).sum())
     staying_bytes = int((np.minimum((staying != NONE).sum(axis=1), placement.factors) * placement.sizes).sum())

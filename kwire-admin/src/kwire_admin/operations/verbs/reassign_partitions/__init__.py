@@ -1,4 +1,4 @@
-"""`kafka reassign-partitions`: executions of plans. Plans and simulations have modules of their own."""
+"""`kafka reassign-partitions`: executions and simulations of plans."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from kwire._util.concurrency import sleep
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
-from kwire._util.readable import bar, counted, size_text
+from kwire._util.readable import bar, counted, duration_text, size_text
 from kwire.client.admin import AdminError
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.values import ReassignmentState
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
@@ -18,6 +19,7 @@ from kwire_admin.operations.declaration import Failure, Rows, Unhealthy, operati
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, NotFound, Option
 from kwire_admin.operations.reassignment_execution import ExecutionRequest, check_moves, execute_file
 from kwire_admin.operations.reassignment_runs import (
+    SIZE,
     BatchSize,
     JournalFolder,
     MovesPerBroker,
@@ -30,14 +32,16 @@ from kwire_admin.operations.reassignment_runs import (
     follow,
     newest_run_of,
     note_throttles,
+    parse_size,
     read_file,
     runs_of,
     summary,
 )
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.reassign_partitions.plan import snapshot_of
 from kwire_admin.reassignment.execution.journal import EventKind, Phase
-from kwire_admin.reassignment.execution.progress import read_progress
+from kwire_admin.reassignment.execution.moves_in_progress import read_progress
 from kwire_admin.reassignment.execution.run_folder import (
     ROLLBACK,
     RunFolder,
@@ -46,14 +50,14 @@ from kwire_admin.reassignment.execution.run_folder import (
     read_run,
     running_process,
 )
-from kwire_admin.reassignment.plan import by_topic, partitions_by_topic
-from kwire_admin.reassignment.snapshot import PartitionKey
+from kwire_admin.reassignment.plan import BrokerCourse, by_topic, moves_of, partitions_by_topic
+from kwire_admin.reassignment.schedule import BatchLimits, batches
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from kwire_admin.reassignment.execution.progress import MoveProgress
+    from kwire_admin.reassignment.execution.moves_in_progress import MoveProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +104,13 @@ async def status(
     """List the reassignments in progress, also of other tools, and explain the newest run of kwire."""
     topics = await unless_no_quorum(run.admin, run.admin.list_reassignments, is_short=True)
     adding = {
-        PartitionKey(topic.topic, index): move.adding
+        TopicPartition(topic.topic, index): move.adding
         for topic in topics
         for index, move in topic.moves.items()
         if move.adding
     }
-    before: dict[PartitionKey, MoveProgress] = {}
-    now: dict[PartitionKey, MoveProgress] = {}
+    before: dict[TopicPartition, MoveProgress] = {}
+    now: dict[TopicPartition, MoveProgress] = {}
     # Two samples give the rate; nodes of kwire have no logs to measure.
     if adding and run.admin.dialect == "kafka":
         before = await _progress(run, adding)
@@ -126,7 +130,7 @@ async def status(
         for index, status_now in sorted(topic.partitions.items()):
             move = topic.moves.get(index)
             replicas, added, removed = (None, None, None) if move is None else move
-            key = PartitionKey(topic.topic, index)
+            key = TopicPartition(topic.topic, index)
             measured = _measured(before.get(key), now.get(key), sample, at_throttle.get(key))
             rows.append(MovingPartition(topic.topic, index, str(status_now), replicas, added, removed, *measured))
     await _note_dead_targets(run, adding)
@@ -137,7 +141,7 @@ async def status(
     return rows
 
 
-async def _progress(run: Run, adding: Mapping[PartitionKey, tuple[int, ...]]) -> dict[PartitionKey, MoveProgress]:
+async def _progress(run: Run, adding: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, MoveProgress]:
     """Return the progress of moves; none for a user who cannot see the log directories."""
     try:
         return await read_progress(run.admin, adding)
@@ -146,7 +150,7 @@ async def _progress(run: Run, adding: Mapping[PartitionKey, tuple[int, ...]]) ->
         return {}
 
 
-async def _note_dead_targets(run: Run, adding: Mapping[PartitionKey, tuple[int, ...]]) -> None:
+async def _note_dead_targets(run: Run, adding: Mapping[TopicPartition, tuple[int, ...]]) -> None:
     """Name the brokers that are to receive replicas and are not alive: without them, moves do not end."""
     live = {broker.id for broker in (await run.admin.describe_cluster()).brokers} if adding else set()
     waiting = Counter(broker for brokers in adding.values() for broker in brokers if broker not in live)
@@ -155,8 +159,8 @@ async def _note_dead_targets(run: Run, adding: Mapping[PartitionKey, tuple[int, 
 
 
 def _seconds_at(
-    rate: int, now: Mapping[PartitionKey, MoveProgress], adding: Mapping[PartitionKey, Collection[int]]
-) -> dict[PartitionKey, float]:
+    rate: int, now: Mapping[TopicPartition, MoveProgress], adding: Mapping[TopicPartition, Collection[int]]
+) -> dict[TopicPartition, float]:
     """Return the seconds until the brokers that receive a partition have all that they are to receive."""
     left: Counter[int] = Counter()
     for key, progress in now.items():
@@ -390,3 +394,36 @@ async def snapshot(
     taken = await read_snapshot(run.admin)
     run.files.write(file, taken.to_json())
     return [WrittenSnapshot(str(file), len(taken.brokers), len(taken.partitions))]
+
+
+@operation(
+    examples=(
+        "reassign-partitions simulate reassignment.json --throttle 50M",
+        "reassign-partitions simulate reassignment.json --snapshot cluster.json",
+    ),
+    connects=lambda arguments: arguments["snapshot"] is None,
+)
+async def simulate(
+    run: Run,
+    file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
+    throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE", syntax=SIZE)] = "50M",
+    batch_size: BatchSize = None,
+    moves_per_broker: MovesPerBroker = 5,
+    snapshot: Annotated[
+        Path | None,
+        Option("Take sizes from a snapshot or a capture instead of the cluster.", "PATH", document=True),
+    ] = None,
+) -> Rows[BrokerCourse]:
+    """Simulate a plan: how long it takes, and the load of each broker meanwhile."""
+    rate = parse_size(throttle)
+    taken = await snapshot_of(run, snapshot)
+    moves = moves_of(taken, read_file(file).targets)
+    limits = BatchLimits(data=0 if batch_size is None else parse_size(batch_size), moves_per_broker=moves_per_broker)
+    from kwire_admin.reassignment.simulator import simulate as course_of  # it needs NumPy, and HTTP imports all verbs
+
+    course = course_of(batches(moves, limits), rate)
+    steps = f"{counted(len(moves), 'partition')} in {counted(len(course.batch_seconds), 'batch')}"
+    run.note(f"{steps}: {duration_text(course.seconds)}")
+    if not taken.has_sizes:
+        run.note("the sizes of partitions are unknown, so no time is simulated")
+    return [*course.brokers]
