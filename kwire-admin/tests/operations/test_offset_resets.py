@@ -197,7 +197,7 @@ def test_file_from_windows_is_read(tmp_path: Path, encoding: str) -> None:
         (b",0,1\n", "expected topic,partition,offset"),
         (b"orders,0,1\norders,0,2\n", "line 2 of .*: orders-0 has two offsets"),
         (b'"orders,0,1\n', "is not a CSV file"),
-        (b"\xff", "is not a CSV file: expected a text in UTF-8"),
+        (b"\xff", "offsets.csv: expected a text in UTF-8"),
         (None, "cannot read .*: No such file"),
     ],
 )

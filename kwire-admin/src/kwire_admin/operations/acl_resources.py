@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from itertools import product
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire.client.admin.acl_values import CLUSTER_NAME, SUPPORTED_OPERATIONS
 from kwire_admin.operations.parameters import InvalidArgument, Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 RESOURCE_TYPES = {
     resource_type.value.lower().replace("_", "-"): resource_type
@@ -114,36 +113,6 @@ def parse_principals(texts: Iterable[str]) -> list[str]:
     for text in principals:
         PRINCIPAL.match(text)
     return principals
-
-
-def parse_filters(
-    resources: Sequence[str],
-    principals: Sequence[str],
-    operations: Sequence[AclOperation],
-    hosts: Sequence[str],
-    permission_type: AclPermissionType,
-    pattern_type: PatternType,
-) -> list[AclBindingFilter]:
-    """Return the filters for options: an ACL matches if it matches one of each that is given several times."""
-    of_principals: list[str | None] = [*parse_principals(principals)]
-    of_hosts: list[str | None] = [*hosts]
-    return [
-        AclBindingFilter(
-            resource_type=resource.type,
-            resource_name=resource.name,
-            pattern_type=pattern_type,
-            principal=principal,
-            host=host,
-            operation=operation,
-            permission_type=permission_type,
-        )
-        for resource, principal, operation, host in product(
-            [parse_resource(resource) for resource in resources] or [Resource(ResourceType.ANY, None)],
-            of_principals or [None],
-            operations or [AclOperation.ANY],
-            of_hosts or [None],
-        )
-    ]
 
 
 def acl_of_row(where: str, row: Any) -> AclBinding:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Rows
     from kwire_admin.operations.run import Run
 
-__all__ = ["Change", "ItemChange", "carry_out", "changes", "wait_if_visible"]
-
 
 class Change(Protocol):
     """A change of items, such as a method of AdminClient."""

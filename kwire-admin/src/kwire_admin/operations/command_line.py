@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Operation
     from kwire_admin.operations.parameters import Parameter
 
-__all__ = [
-    "HelpRequested",
-    "check_words",
-    "click_parameters",
-    "danger_of_words",
-    "needs_given_cluster",
-    "parse_words",
-    "usage",
-]
-
 WITHOUT_EFFECT = "Accepted for the sake of old scripts, without effect."
 """The help of an option that only Kafka's tool needs."""
 WIDTH = 100

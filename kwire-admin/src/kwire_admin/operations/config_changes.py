@@ -6,7 +6,7 @@ import sys
 
 from kwire._util.concurrency import gather
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire._util.similar_names import similar
+from kwire._util.similar_names import did_you_mean
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource, ShadowedConfig
 from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.config_plans import ConfigPlan
     from kwire_admin.operations.declaration import Rows
     from kwire_admin.operations.run import Run
-
-__all__ = ["change_configs", "read_configs", "unknown_config", "unknown_deletion"]
 
 REFUSALS = frozenset(
     {
@@ -148,13 +146,7 @@ def unknown_deletion(admin: AdminClient, plan: ConfigPlan, names: Iterable[str])
     unknown = next((name for name in names if not plan.knows(name)), None)
     if unknown is None:
         return None
-    return f"{name_resource(plan.resource)} has no config {unknown!r}{_hint(unknown, plan)}"
-
-
-def _hint(name: str, plan: ConfigPlan) -> str:
-    """Return similar names of configs as the end of a sentence; empty without any."""
-    suggested = similar(name, tuple(plan.present))
-    return f": did you mean {' or '.join(suggested)}?" if suggested else ""
+    return f"{name_resource(plan.resource)} has no config {unknown!r}{did_you_mean(unknown, tuple(plan.present))}"
 
 
 async def _alter_with_journal(run: Run, plan: ConfigPlan, change: ConfigChange) -> Outcomes:
@@ -188,5 +180,5 @@ def unknown_config(name: str, plan: ConfigPlan) -> str | None:
         return None
     return (
         f"brokers report no config {name!r}, and would store it without effect unless a plugin reads it; "
-        f"`configs set --force` does so{_hint(name, plan)}"
+        f"`configs set --force` does so{did_you_mean(name, tuple(plan.present))}"
     )

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.operations.run import Run
 
-__all__ = ["HIDDEN", "ConfigJournal", "JournalEntry", "JournaledChange", "journal_path", "journaled", "read_journal"]
-
 HIDDEN = "<secret>"
 """Stands for the value of a secret, in the journal and in documents."""
 NO_ID = "without-id"

@@ -50,22 +50,6 @@ if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect
     from kwire_admin.operations.parameters import Choice
 
-__all__ = [
-    "ANYWHERE",
-    "CLIENT",
-    "NODE",
-    "Failed",
-    "Failure",
-    "Need",
-    "Operation",
-    "Place",
-    "Rows",
-    "TimedOut",
-    "ToolFailed",
-    "Unhealthy",
-    "operation",
-]
-
 R = TypeVar("R")
 
 TIME_LIMIT_S = 60.0

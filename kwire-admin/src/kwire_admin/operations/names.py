@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient
 
-__all__ = ["CONFIGS", "NAMES", "TYPED", "kinds"]
-
 
 async def _topics(admin: AdminClient) -> Iterable[str]:
     return await admin.list_topics()
@@ -52,34 +50,32 @@ async def _tools(admin: AdminClient) -> Iterable[str]:
     return sorted(names)
 
 
-async def _topic_configs(admin: AdminClient) -> Iterable[str]:
-    """Return the configs of the first topic: all topics have the same."""
-    topics = await admin.list_topics()
-    return await _configs(admin, ConfigResource(ConfigResourceType.TOPIC, topics[0])) if topics else ()
-
-
-async def _broker_configs(admin: AdminClient) -> Iterable[str]:
-    brokers = (await admin.describe_cluster()).brokers
-    return await _configs(admin, ConfigResource(ConfigResourceType.BROKER, str(brokers[0].id))) if brokers else ()
-
-
-async def _group_configs(admin: AdminClient) -> Iterable[str]:
-    """Return the configs of a group: a broker lists them for every name."""
-    return await _configs(admin, ConfigResource(ConfigResourceType.GROUP, "any"))
-
-
-async def _loggers(admin: AdminClient) -> Iterable[str]:
-    brokers = (await admin.describe_cluster()).brokers
-    if not brokers:
+async def _configs(admin: AdminClient, type: ConfigResourceType, names: Iterable[str]) -> Iterable[str]:
+    """Return the configs of the first resource: all resources of a type have the same."""
+    name = next(iter(names), None)
+    if name is None:
         return ()
-    return await _configs(admin, ConfigResource(ConfigResourceType.BROKER_LOGGER, str(brokers[0].id)))
-
-
-async def _configs(admin: AdminClient, resource: ConfigResource) -> Iterable[str]:
+    resource = ConfigResource(type, name)
     configs = (await admin.describe_configs([resource]))[resource]
     if isinstance(configs, AdminError):
         raise configs
     return configs
+
+
+async def _topic_configs(admin: AdminClient) -> Iterable[str]:
+    return await _configs(admin, ConfigResourceType.TOPIC, await _topics(admin))
+
+
+async def _broker_configs(admin: AdminClient) -> Iterable[str]:
+    return await _configs(admin, ConfigResourceType.BROKER, await _brokers(admin))
+
+
+async def _group_configs(admin: AdminClient) -> Iterable[str]:
+    return await _configs(admin, ConfigResourceType.GROUP, ["any"])  # a broker lists them for every name
+
+
+async def _loggers(admin: AdminClient) -> Iterable[str]:
+    return await _configs(admin, ConfigResourceType.BROKER_LOGGER, await _brokers(admin))
 
 
 NAMES: Mapping[str, Callable[[AdminClient], Awaitable[Iterable[str]]]] = {

@@ -15,28 +15,14 @@ from io import StringIO
 
 from kwire._util.concurrency import gather
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, TypeAlias
-from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec, TopicPartition
-from kwire_admin.operations.parameters import Conflict, InvalidArgument, Syntax
+from kwire_admin.operations.parameters import Conflict, InvalidArgument, Syntax, read_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from kwire.client.admin import AdminClient, CommittedOffset
-
-__all__ = [
-    "CommittedTarget",
-    "NoCommittedOffset",
-    "OffsetShift",
-    "PlannedOffset",
-    "ResetTarget",
-    "format_offsets",
-    "parse_duration",
-    "plan_offsets",
-    "read_offsets",
-    "time_before",
-]
 
 NUMBER = re.compile("[0-9]{1,18}")
 """A partition or an offset of a file, with the digits of `positions.POSITION`. `int` refuses 4,300 digits and more."""
@@ -196,12 +182,10 @@ def read_offsets(file: Path, group: str) -> dict[TopicPartition, int]:
         InvalidArgument: the file cannot be read, a line is not topic, partition, and offset, or a partition is there
             twice.
     """
+    lines = csv.reader(read_argument(file).split("\n"), strict=True)
     try:
-        lines = csv.reader(read_text(file).split("\n"), strict=True)
         return _offsets(file, enumerate(lines, 1), group)
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
-    except (EncodingError, csv.Error) as error:
+    except csv.Error as error:
         raise InvalidArgument(f"{file} is not a CSV file: {error}") from None
 
 

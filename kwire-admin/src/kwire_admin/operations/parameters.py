@@ -20,33 +20,7 @@ from kwire._util.secret import Secret
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-__all__ = [
-    "CONFIG",
-    "INDEX",
-    "NODE",
-    "PORT",
-    "REPLICA_ASSIGNMENT",
-    "Address",
-    "Argument",
-    "Choice",
-    "Conflict",
-    "Danger",
-    "FileNames",
-    "InvalidArgument",
-    "NotFound",
-    "Option",
-    "Parameter",
-    "Syntax",
-    "call_arguments",
-    "check_arguments",
-    "declared_parameters",
-    "parse_assignment",
-    "parse_configs",
-    "parse_node",
-    "typed",
-]
-
+    from pathlib import Path
 
 REQUIRED: Any = object()
 """The default of a parameter without a default."""
@@ -337,6 +311,22 @@ def typed(parameter: Parameter, value: Any) -> Any:
         return value
     # To click, an option that is not given is an empty tuple, whatever its default is.
     return [*value] or ([] if parameter.required else parameter.default)
+
+
+def read_argument(path: Path) -> str:
+    """Return the text of a file that an argument names.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or is not a text.
+    """
+    from kwire._util.text_files import EncodingError, read_text
+
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {path}: {error.strerror or error}") from None
+    except EncodingError as error:
+        raise InvalidArgument(f"{path}: {error}") from None
 
 
 def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from kwire._util.light_typing import TYPE_CHECKING
+from kwire._util.light_typing import TYPE_CHECKING, Annotated, TypeAlias
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire_admin.operations.parameters import INDEX, InvalidArgument, Syntax
+from kwire_admin.operations.parameters import INDEX, Argument, InvalidArgument, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 PARTITION = Syntax(rf"([\s\S]+):({INDEX})", "a partition: write TOPIC:N, such as orders:0")
 PARTITIONS = Syntax(rf"[^:]+|[\s\S]+:{INDEX}", PARTITION.expected)
 """A topic for all of its partitions, or one partition."""
+NamedPartitions: TypeAlias = Annotated[
+    list[str],
+    Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"),
+]
+AllOrNamedPartitions: TypeAlias = Annotated[
+    list[str], Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS)
+]
+"""Positional parameters of verbs."""
 
 
 def parse_partition(text: str) -> TopicPartition:

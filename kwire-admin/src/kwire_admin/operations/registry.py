@@ -30,26 +30,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.operations.declaration import Operation
 
-__all__ = [
-    "GROUP",
-    "VERB_ALIASES",
-    "BrokenTool",
-    "Noun",
-    "find_noun",
-    "find_tool",
-    "find_tools",
-    "find_verb",
-    "kwire_tools",
-    "names_of",
-    "needs_asyncio",
-    "noun_aliases",
-    "noun_help",
-    "nouns",
-    "operations_of",
-    "tool_names",
-    "verb_names",
-]
-
 VERBS = "kwire_admin.operations.verbs"
 GROUP = "kwire.tools"
 """The group of entry points of tools."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.operations.declaration import Rows
 
-__all__ = ["RowColumn", "cells", "column", "columns", "json_value", "rows_of"]
-
 R = TypeVar("R")
 T = TypeVar("T")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient
 
-__all__ = ["ExistingNames", "with_suggestions"]
-
 KINDS: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "topics",
     ErrorCode.GROUP_ID_NOT_FOUND: "groups",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from kwire._kwire import Pattern
 from kwire_admin.operations.parameters import InvalidArgument
 
-__all__ = ["TopicFilter"]
-
 
 class TopicFilter:
     """Topics that match one expression and not another. Internal topics are never among them.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Resources: TypeAlias = Literal["topics", "groups", "transactional ids"]
 
-__all__ = ["explain_if_hidden", "may_be_incomplete", "warn_if_hidden", "warn_of_unanswered", "warn_of_unknown"]
-
 SILENT_AFTER_S = 1.0
 """Seconds after which a second broker is asked about permissions, which all of them know. Chosen, not measured."""
 SHOWN_PARTITIONS = 5

@@ -19,8 +19,6 @@ from kwire_admin.reassignment.errors import InvalidAssignment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AssignmentFile"]
-
 VERSION = 1
 MEMBER = "kwire"
 

@@ -8,16 +8,6 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "InfeasiblePlan",
-    "InvalidAssignment",
-    "InvalidJournal",
-    "InvalidPlanRequest",
-    "InvalidSnapshot",
-    "MovesLeft",
-    "ReassignError",
-]
-
 
 class ReassignError(KwireError):
     """A reassignment cannot be planned or executed. The text says why, and what to do."""

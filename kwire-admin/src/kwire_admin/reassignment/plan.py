@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.group_values import TopicPartition
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["BrokerCourse", "BrokerLoad", "Move", "Plan", "Proof", "moves_of"]
-
 
 class Move(NamedTuple):
     """New replicas of a partition.

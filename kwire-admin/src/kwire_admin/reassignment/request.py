@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["Balance", "PlanRequest"]
-
 
 class Balance(StrEnum):
     """Quantity that is distributed evenly over brokers."""

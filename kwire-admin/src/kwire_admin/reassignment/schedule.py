@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["BatchLimits", "batches"]
-
 SCANNED = 20
 """Maximum number of moves to the same brokers tried for a batch, which keeps planning linear in the moves; chosen, not
 measured."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["Course", "simulate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Course:
@@ -79,7 +77,8 @@ class _Totals:
     def rows(self) -> list[list[int]]:
         """Return bytes sent and received, the peaks, and the bytes stored in addition, by broker."""
         columns = (self.sent, self.received, self.peak_out, self.peak_in, self.peak_extra)
-        return np.rint(np.column_stack(columns)).astype(np.int64).tolist()
+        rows: list[list[int]] = np.rint(np.column_stack(columns)).astype(np.int64).tolist()
+        return rows
 
 
 def _batch_seconds(batch: Sequence[Move], position: Mapping[int, int], rate: int, totals: _Totals) -> float:

@@ -14,8 +14,6 @@ from kwire_admin.reassignment.errors import InvalidSnapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerSnapshot", "ClusterSnapshot", "PartitionSnapshot"]
-
 FORMAT = "kwire-cluster-snapshot"
 VERSION = 1
 

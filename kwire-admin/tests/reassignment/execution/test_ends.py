@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.client.admin import ConfigChange, ConfigResource
-    from kwire_admin.operations.reassignment_execution import ExecutionRequest
+    from kwire_admin.operations.reassignment_runs import ExecutionRequest
 
 
 class Moving(AdminClient):

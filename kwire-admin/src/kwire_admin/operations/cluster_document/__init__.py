@@ -6,7 +6,7 @@
     kafka configs apply cluster.yaml
       document.read             YAML or JSON -> DocumentState; checks everything that needs no cluster
       differences.compare       two states -> DocumentDifferences in the order of their application; pure
-      validation.refusals       the cluster checks what would be changed, without changing it
+      steps.refusals            the cluster checks what would be changed, without changing it
       application.apply         Differences -> requests; each step is in the journal before it is sent
 
 Nothing is stored between two runs: a plan is the difference to the cluster as it is. So a run after an interrupted one

@@ -30,8 +30,7 @@ from kwire_admin.operations.cluster_document.state import (
     read_state,
     with_canonical_configs,
 )
-from kwire_admin.operations.cluster_document.steps import steps
-from kwire_admin.operations.cluster_document.validation import refusals
+from kwire_admin.operations.cluster_document.steps import refusals, steps
 from kwire_admin.operations.config_journal import JournaledChange, journaled
 from kwire_admin.operations.declaration import Failed, TimedOut
 from kwire_admin.operations.parameters import InvalidArgument, check_collisions
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.operations.cluster_document.steps import Step
     from kwire_admin.operations.run import Run
-
-__all__ = ["DocumentChange", "DocumentPlan", "apply", "plan"]
 
 PAUSE_S = 0.2
 """Seconds between two looks at a cluster that does not report all changes yet. Chosen, not measured."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["desired_configs"]
-
 
 def desired_configs(file: Path) -> Mapping[tuple[str, str], Mapping[str, str]]:
     """Return the configs of a document by type and name of their resource, without secrets.

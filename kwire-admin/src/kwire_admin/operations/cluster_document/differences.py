@@ -36,8 +36,6 @@ from kwire_admin.operations.resources import name_resource
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-__all__ = ["DocumentAction", "DocumentDifference", "changed_since", "compare"]
-
 Subject: TypeAlias = ConfigResource | ClientQuotaEntity | AclBinding | str
 """The owner of a setting: a resource, the entity of a quota, an ACL, or the name of a user."""
 

@@ -35,8 +35,7 @@ from math import isfinite
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.light_dataclasses import fields
 from kwire._util.light_typing import TYPE_CHECKING, Any
-from kwire._util.similar_names import similar
-from kwire._util.text_files import EncodingError, read_text
+from kwire._util.similar_names import did_you_mean
 from kwire._util.yaml_text import OneLine, yaml_text
 from kwire.client.admin import (
     AclBinding,
@@ -50,13 +49,11 @@ from kwire.declare.secrets import is_secret_config
 from kwire_admin.operations.acl_resources import acl_of_row
 from kwire_admin.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire_admin.operations.config_journal import HIDDEN
-from kwire_admin.operations.parameters import InvalidArgument
+from kwire_admin.operations.parameters import InvalidArgument, read_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-
-__all__ = ["read", "write"]
 
 FORM, CLUSTER = "kwire", "cluster"
 """The keys of the form of a document, and of the id of its cluster."""
@@ -180,17 +177,12 @@ def _check_form(file: Path, document: Mapping[str, Any]) -> None:
     keys = (FORM, CLUSTER, *Section)
     for key in document:
         if key not in keys:
-            raise InvalidArgument(f"{file}: unknown section {key!r}{_hint(key, keys)}")
+            raise InvalidArgument(f"{file}: unknown section {key!r}{did_you_mean(key, keys)}")
 
 
 def _load(file: Path) -> Any:
     """Return the mappings, lists, and texts of a file."""
-    try:
-        text = read_text(file)
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
-    except EncodingError as error:
-        raise InvalidArgument(f"{file}: {error}") from None
+    text = read_argument(file)
     # The texts of parser errors can show a part of the file, which may be a secret.
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -298,11 +290,6 @@ def _unique(where: object, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             raise InvalidArgument(f"{where}: the key {key!r} appears twice")
         values[key] = {True: "true", False: "false"}[value] if isinstance(value, bool) else value
     return values
-
-
-def _hint(name: str, names: Iterable[str]) -> str:
-    suggested = similar(name, tuple(names))
-    return f": did you mean {' or '.join(suggested)}?" if suggested else ""
 
 
 class _Reader:

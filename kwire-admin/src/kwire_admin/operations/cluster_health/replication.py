@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Offsets: TypeAlias = dict[TopicPartition, int | Exception]
 
-__all__ = ["replication_problems"]
-
 CONSUMER = -1
 """The replica id of consumers in ListOffsets, to which the latest offset is the high watermark. To a debugging replica
 it is the end of the log, which followers report as well."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient, ClusterDescription, QuorumDescription, RegisteredBroker
 
-__all__ = ["AnsweringBroker", "LogDirState", "Sources", "ask_all_brokers", "in_time", "reason_of"]
-
 T = TypeVar("T")
 
 SILENT_SHARE = 1 / 6

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, ConfigValue
     from kwire_admin.operations.cluster_health.sources import Sources
 
-__all__ = ["zookeeper_problems"]
-
 CONNECT = "zookeeper.connect"
 TLS = "zookeeper.ssl.client.enable"
 DEFAULT_PORT = 2181

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kwire._util.concurrency import gather
 from kwire._util.json_document import parse_json_document, unique_keys
+from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire._util.readable import counted
-from kwire._util.text_files import read_text
 from kwire.client.admin import (
     AclBinding,
     AclBindingFilter,
@@ -24,19 +24,62 @@ from kwire_admin.operations.acl_resources import (
     RESOURCE,
     RESOURCES,
     AclChange,
+    Resource,
     acl_change,
     acl_of_row,
     check_operations,
-    parse_filters,
     parse_principals,
     parse_resource,
 )
 from kwire_admin.operations.declaration import Failure, Rows, operation
-from kwire_admin.operations.parameters import Argument, Choice, Danger, InvalidArgument, Option
+from kwire_admin.operations.parameters import Argument, Choice, Danger, InvalidArgument, Option, read_argument
 from kwire_admin.operations.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFilters:
+    """The options that select ACLs: an ACL matches if it matches one value of each option that is given."""
+
+    resources: Annotated[
+        list[str],
+        Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources", syntax=RESOURCES),
+    ] = field(default_factory=list)
+    principal: Annotated[
+        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL)
+    ] = field(default_factory=list)
+    operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION", excludes=("ANY",))] = field(
+        default_factory=list
+    )
+    host: Annotated[list[str], Option("ACLs of this host; '*' only finds those of any host.", "HOST")] = field(
+        default_factory=list
+    )
+    permission_type: Annotated[AclPermissionType, Option("ACLs that allow or deny.")] = AclPermissionType.ANY
+    pattern_type: Annotated[PatternType, Option("Literal or prefixed ACLs; MATCH finds all that apply to a name.")] = (
+        PatternType.ANY
+    )
+
+    def filters(self) -> list[AclBindingFilter]:
+        """Return the filters for the options."""
+        named = [parse_resource(resource) for resource in self.resources] or [Resource(ResourceType.ANY, None)]
+        principals: list[str | None] = [*parse_principals(self.principal)]
+        hosts: list[str | None] = [*self.host]
+        return [
+            AclBindingFilter(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                pattern_type=self.pattern_type,
+                principal=principal,
+                host=host,
+                operation=operation,
+                permission_type=self.permission_type,
+            )
+            for resource, principal, operation, host in product(
+                named, principals or [None], self.operation or [AclOperation.ANY], hosts or [None]
+            )
+        ]
 
 
 @operation(
@@ -47,26 +90,9 @@ if TYPE_CHECKING:
         "acls list --principal User:alice -o json",
     ),
 )
-async def list_(
-    run: Run,
-    resources: Annotated[
-        list[str],
-        Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources", syntax=RESOURCES),
-    ],
-    principal: Annotated[
-        list[str],
-        Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL),
-    ] = [],
-    operation: Annotated[list[AclOperation], Option("Only ACLs of this operation.", "OPERATION")] = [],
-    host: Annotated[list[str], Option("Only ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
-    permission_type: Annotated[AclPermissionType, Option("Only ACLs that allow or deny.")] = AclPermissionType.ANY,
-    pattern_type: Annotated[
-        PatternType, Option("Only literal or prefixed ACLs; MATCH finds all that apply to a name.")
-    ] = PatternType.ANY,
-) -> Rows[AclBinding]:
+async def list_(run: Run, selected: AclFilters) -> Rows[AclBinding]:
     """List ACLs."""
-    filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
-    answers = await gather(*map(run.admin.describe_acls, filters))
+    answers = await gather(*map(run.admin.describe_acls, selected.filters()))
     return [*sorted(frozenset().union(*answers))]
 
 
@@ -143,31 +169,17 @@ async def add(
     ),
 )
 async def delete(
-    run: Run,
-    resources: Annotated[
-        list[str],
-        Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources", syntax=RESOURCES),
-    ],
-    principal: Annotated[
-        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL)
-    ] = [],
-    operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION", excludes=("ANY",))] = [],
-    host: Annotated[list[str], Option("ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
-    permission_type: Annotated[AclPermissionType, Option("ACLs that allow or deny.")] = AclPermissionType.ANY,
-    pattern_type: Annotated[
-        PatternType, Option("Literal or prefixed ACLs; MATCH finds all that apply to a name.")
-    ] = PatternType.ANY,
-    all: Annotated[bool, Option("All ACLs of the cluster.")] = False,
+    run: Run, selected: AclFilters, all: Annotated[bool, Option("All ACLs of the cluster.")] = False
 ) -> Rows[AclChange]:
     """Delete the ACLs that match all filters, and wait until no broker reports them."""
-    filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
+    filters = selected.filters()
     if filters == [AclBindingFilter()] and not all:  # a second barrier, for callers that do not check the choice
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
     matching = sorted(frozenset[AclBinding]().union(*await gather(*map(run.admin.describe_acls, filters))))
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
     rows: Rows[AclChange] = []
-    matching = await acls_to_delete(run, matching, rows)
+    matching = await delete_acls(run, matching, rows, validate_only=True)
     planned = [acl_change(acl, "would be deleted") for acl in matching]
     if run.dry_run or not matching:
         return [*rows, *planned]
@@ -209,7 +221,8 @@ async def apply(
     if prune:
         resources = {_pattern(acl) for acl in document}
         others = set(await run.admin.describe_acls()).difference(document)
-        surplus = await acls_to_delete(run, sorted(acl for acl in others if _pattern(acl) in resources), rows)
+        unnamed = sorted(acl for acl in others if _pattern(acl) in resources)
+        surplus = await delete_acls(run, unnamed, rows, validate_only=True)
     planned = [acl_change(acl, "would be added") for acl in new]
     planned += [acl_change(acl, "would be deleted") for acl in surplus]
     if run.dry_run:
@@ -237,10 +250,9 @@ def read_acls(file: Path) -> list[AclBinding]:
     Raises:
         InvalidArgument: the file cannot be read, or is not what `acls list` prints, or an ACL is invalid.
     """
+    text = read_argument(file)
     try:
-        rows = parse_json_document(read_text(file), object_pairs_hook=unique_keys)
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
+        rows = parse_json_document(text, object_pairs_hook=unique_keys)
     except ValueError as error:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
@@ -270,21 +282,10 @@ async def add_acls(run: Run, acls: Sequence[AclBinding], rows: Rows[AclChange]) 
     return added
 
 
-async def acls_to_delete(run: Run, acls: Sequence[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
-    """Return the ACLs that the cluster would delete."""
-    return await _delete(run, acls, rows, validate_only=True)
-
-
-async def delete_acls(run: Run, acls: Sequence[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
-    """Delete ACLs, and return the deleted ones."""
-    deleted = await _delete(run, acls, rows, validate_only=False)
-    rows += [acl_change(acl, "deleted") for acl in deleted]
-    return deleted
-
-
-async def _delete(
-    run: Run, acls: Sequence[AclBinding], rows: Rows[AclChange], *, validate_only: bool
+async def delete_acls(
+    run: Run, acls: Sequence[AclBinding], rows: Rows[AclChange], *, validate_only: bool = False
 ) -> list[AclBinding]:
+    """Delete ACLs, or check which ones the cluster would delete, and return the accepted ones."""
     if not acls:
         return []
     filters = [acl.exact_filter() for acl in acls]
@@ -296,4 +297,5 @@ async def _delete(
             deleted.append(acl)
         else:
             rows.append(Failure(str(acl), error))
+    rows += [acl_change(acl, "deleted") for acl in deleted if not validate_only]
     return deleted

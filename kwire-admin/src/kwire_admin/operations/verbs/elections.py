@@ -10,8 +10,8 @@ from kwire._util.light_typing import Annotated
 from kwire.client.admin import NotSupported, Outcomes
 from kwire_admin.operations.changes import ItemChange, carry_out, changes
 from kwire_admin.operations.declaration import Rows, operation
-from kwire_admin.operations.parameters import Argument, Choice, Danger, Option
-from kwire_admin.operations.partitions import PARTITIONS, parse_partition
+from kwire_admin.operations.parameters import Choice, Danger, Option
+from kwire_admin.operations.partitions import PARTITIONS, AllOrNamedPartitions, parse_partition
 from kwire_admin.operations.run import Run
 
 
@@ -32,10 +32,7 @@ class ElectionType(StrEnum):
 )
 async def run(
     run: Run,
-    partitions: Annotated[
-        list[str],
-        Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS),
-    ],
+    partitions: AllOrNamedPartitions,
     type: Annotated[
         ElectionType,
         Option("preferred: the first replica, if it is in sync. unclean: any live one; records can be lost."),

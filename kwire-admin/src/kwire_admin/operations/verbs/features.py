@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminError
 
 
+LEVEL = Syntax("[^=]+=[0-9]{1,4}", "a level: write NAME=LEVEL, such as metadata.version=25")
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """A feature, or a broker in a cluster without features.
@@ -138,9 +141,6 @@ async def downgrade(
     levels = parse_levels(features)
     question = f"Downgrade {', '.join(features)}{' and lose metadata' if unsafe else ''}?"
     return await set_levels(run, {}, levels, unsafe=unsafe, question=question)
-
-
-LEVEL = Syntax("[^=]+=[0-9]{1,4}", "a level: write NAME=LEVEL, such as metadata.version=25")
 
 
 def parse_levels(texts: Sequence[str]) -> dict[str, int]:

@@ -12,8 +12,8 @@ from kwire.client.admin import LogDir, Outcomes, ReplicaSize, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.changes import carry_out
 from kwire_admin.operations.declaration import Failure, Rows, operation
-from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
-from kwire_admin.operations.partitions import PARTITIONS, partitions_of
+from kwire_admin.operations.parameters import Danger, NotFound, Option
+from kwire_admin.operations.partitions import NamedPartitions, partitions_of
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.visibility import warn_of_unanswered
@@ -140,12 +140,7 @@ class LogDirMove:
 )
 async def move(
     run: Run,
-    partitions: Annotated[
-        list[str],
-        Argument(
-            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
-        ),
-    ],
+    partitions: NamedPartitions,
     broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers", minimum=0, maximum=2**31 - 1)],
     to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
 ) -> Rows[LogDirMove]:

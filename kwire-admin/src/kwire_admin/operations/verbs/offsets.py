@@ -7,8 +7,8 @@ from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import EARLIEST, MAX_TIMESTAMP, AdminError, OffsetSpec, TopicDescription, TopicPartition
 from kwire_admin.operations.declaration import Failure, Rows, operation
-from kwire_admin.operations.parameters import Argument, Danger, Option
-from kwire_admin.operations.partitions import PARTITIONS, partitions_of, visible_partitions
+from kwire_admin.operations.parameters import Danger, Option
+from kwire_admin.operations.partitions import NamedPartitions, partitions_of, visible_partitions
 from kwire_admin.operations.positions import LOOKUP, POSITION, offsets_at, parse_position
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
@@ -36,12 +36,7 @@ class Offset:
 )
 async def list_(
     run: Run,
-    partitions: Annotated[
-        list[str],
-        Argument(
-            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
-        ),
-    ],
+    partitions: NamedPartitions,
     at: Annotated[
         str,
         Option(
@@ -93,12 +88,7 @@ class Deletion:
 )
 async def delete_records(
     run: Run,
-    partitions: Annotated[
-        list[str],
-        Argument(
-            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
-        ),
-    ],
+    partitions: NamedPartitions,
     before: Annotated[
         str,
         Option(

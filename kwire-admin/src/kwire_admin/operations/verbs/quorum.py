@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kwire._util.light_dataclasses import dataclass, field
-from kwire._util.light_typing import TYPE_CHECKING, Annotated
+from kwire._util.light_typing import TYPE_CHECKING, Annotated, TypeAlias
 from kwire.client import Endpoint
 from kwire.uuids import uuid_from_text
 from kwire_admin.operations.changes import ItemChange
-from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
+from kwire_admin.operations.cluster_health.checks import unless_no_quorum
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import PORT, Argument, Conflict, Danger, NotFound, Option, Syntax
 from kwire_admin.operations.rows import column
@@ -20,6 +20,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import QuorumReplica
+
+
+DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
+_GROUP = "[0-9A-Fa-f]{1,4}"
+_COMPRESSED = "|".join(
+    f"{f'{_GROUP}(?::{_GROUP}){{{before - 1}}}' if before else ''}::(?:{_GROUP}(?::{_GROUP}){{0,{6 - before}}})?"
+    for before in range(7)
+)
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+LISTENER = Syntax(
+    # A port is required, as a default port would belong to another listener.
+    rf"([^:]+)://((?:\[(?:{_GROUP}(?::{_GROUP}){{7}}|{_COMPRESSED})\]|{_LABEL}(?:\.{_LABEL})*\.?):{PORT})",
+    "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
+)
+
+
+NodeId: TypeAlias = Annotated[int, Argument("Node id of the controller.", "ID", minimum=0, maximum=2**31 - 1)]
+Directory: TypeAlias = Annotated[
+    str | None,
+    Option("The id of its metadata directory [default: as the quorum reports it].", "ID", syntax=DIRECTORY_ID),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +97,13 @@ async def describe(run: Run) -> Rows[Replica]:
 @operation(Danger.CHANGES, dialects=("kafka",), examples=("quorum add-voter 4 --listener CONTROLLER://host-4:9093",))
 async def add_voter(
     run: Run,
-    node: Annotated[
-        int, Argument("Node id of the controller, which must be running.", "ID", minimum=0, maximum=2**31 - 1)
-    ],
+    node: NodeId,
     listener: Annotated[
         list[str], Option("An address of the controller.", "NAME://HOST:PORT", syntax=LISTENER, item="listener")
     ],
-    directory: Annotated[
-        str | None,
-        Option("The id of its metadata directory [default: as the quorum reports it].", "ID", syntax=DIRECTORY_ID),
-    ] = None,
+    directory: Directory = None,
 ) -> Rows[ItemChange]:
-    """Add a controller to the voters of the KRaft quorum (KIP-853)."""
+    """Add a controller, which must be running, to the voters of the KRaft quorum (KIP-853)."""
     listeners = parse_listeners(listener)
     quorum = await run.admin.describe_quorum()
     id = parse_directory_id(directory) if directory is not None else directory_of(node, quorum.observers, "observer")
@@ -98,14 +114,7 @@ async def add_voter(
 
 
 @operation(Danger.DESTROYS, dialects=("kafka",), examples=("quorum remove-voter 4 --yes",))
-async def remove_voter(
-    run: Run,
-    node: Annotated[int, Argument("Node id of the voter.", "ID", minimum=0, maximum=2**31 - 1)],
-    directory: Annotated[
-        str | None,
-        Option("The id of its metadata directory [default: as the quorum reports it].", "ID", syntax=DIRECTORY_ID),
-    ] = None,
-) -> Rows[ItemChange]:
+async def remove_voter(run: Run, node: NodeId, directory: Directory = None) -> Rows[ItemChange]:
     """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
     voters = (await run.admin.describe_quorum()).voters
     id = parse_directory_id(directory) if directory is not None else directory_of(node, voters, "voter")
@@ -114,20 +123,6 @@ async def remove_voter(
         run.confirm(f"Remove node {node} from the voters?")
         await run.admin.remove_raft_voter(node, id)
     return [ItemChange(str(node), "would be removed" if run.dry_run else "removed", 1)]
-
-
-DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
-_GROUP = "[0-9A-Fa-f]{1,4}"
-_COMPRESSED = "|".join(
-    f"{f'{_GROUP}(?::{_GROUP}){{{before - 1}}}' if before else ''}::(?:{_GROUP}(?::{_GROUP}){{0,{6 - before}}})?"
-    for before in range(7)
-)
-_LABEL = "[A-Za-z0-9_-]{1,63}"
-LISTENER = Syntax(
-    # A port is required, as a default port would belong to another listener.
-    rf"([^:]+)://((?:\[(?:{_GROUP}(?::{_GROUP}){{7}}|{_COMPRESSED})\]|{_LABEL}(?:\.{_LABEL})*\.?):{PORT})",
-    "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
-)
 
 
 def parse_directory_id(text: str) -> UUID:

@@ -6,90 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import Annotated
-from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes
+from kwire.client.admin import ClientQuotaEntity
 from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Choice, Danger, NotFound, Option, Syntax, parse_configs
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-
-
-@operation(
-    nothing="No quotas are set.",
-    dialects=("kafka",),
-    examples=("quotas get", "quotas get --user alice", "quotas get --client-id '<default>' --strict -o json"),
-)
-async def get(
-    run: Run,
-    user: Annotated[str | None, Option(f"Only entities with this user; {DEFAULT_HELP}.", "NAME", "users")] = None,
-    client_id: Annotated[str | None, Option(f"Only entities with this client id; {DEFAULT_HELP}.", "ID")] = None,
-    ip: Annotated[str | None, Option(f"Only this IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
-    strict: Annotated[bool, Option("Only entities without other parts.")] = False,
-) -> Rows[EntityQuotas]:
-    """Show the quotas that are set."""
-    quotas = await run.admin.describe_client_quotas(parse_entity(user, client_id, ip), strict=strict)
-    return [EntityQuotas(*entity_texts(entity), quotas[entity]) for entity in sorted(quotas, key=str)]
-
-
-@operation(
-    Danger.CHANGES,
-    waits=True,
-    choices=(Choice(("user", "client_id", "ip"), most=None),),
-    dialects=("kafka",),
-    examples=(
-        "quotas set producer_byte_rate=1000000 consumer_byte_rate=2000000 --user alice",
-        "quotas set request_percentage=50 --user alice --client-id '<default>'",
-        "quotas set connection_creation_rate=10 --ip 192.0.2.7",
-    ),
-)
-async def set_(
-    run: Run,
-    quotas: Annotated[
-        list[str], Argument("Quotas, such as producer_byte_rate=1000000.", "KEY=VALUE", syntax=QUOTA, item="quota")
-    ],
-    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None,
-    client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None,
-    ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
-) -> Rows[QuotaChange]:
-    """Set quotas of an entity, and wait until every broker reports them."""
-    entity = parse_entity(user, client_id, ip)
-    values: dict[str, float | None] = {**parse_values(quotas)}
-    outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)
-    if run.wait and not run.dry_run and not outcomes.errors:
-        await run.admin.wait_until_client_quotas({entity: values}, timeout=run.wait, on_progress=run.on_progress)
-    return quota_changes(entity, values, outcomes, "would be set" if run.dry_run else "set")
-
-
-@operation(
-    Danger.DESTROYS,
-    waits=True,
-    choices=(Choice(("user", "client_id", "ip"), most=None),),
-    dialects=("kafka",),
-    examples=("quotas delete producer_byte_rate --user alice", "quotas delete --client-id '<default>' --yes"),
-)
-async def delete(
-    run: Run,
-    keys: Annotated[list[str], Argument("Keys, such as producer_byte_rate [default: all of the entity].", "KEY")],
-    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None,
-    client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None,
-    ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
-) -> Rows[QuotaChange]:
-    """Delete quotas of an entity, and wait until no broker reports them."""
-    entity = parse_entity(user, client_id, ip)
-    existing = (await run.admin.describe_client_quotas(entity, strict=True)).get(entity, {})
-    if missing := [key for key in keys if key not in existing]:
-        present = f"it has {', '.join(existing)}" if existing else "it has none"
-        raise NotFound(f"{entity} has no quota {missing[0]}: {present}")
-    if not existing:
-        raise NotFound(f"{entity} has no quotas")
-    values: dict[str, float | None] = dict.fromkeys(keys or existing)
-    if not run.dry_run:
-        run.confirm(f"Delete {', '.join(f'{key}={existing[key]:.17g}' for key in values)} of {entity}?")
-    outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)
-    if run.wait and not run.dry_run and not outcomes.errors:
-        await run.admin.wait_until_client_quotas({entity: values}, timeout=run.wait, on_progress=run.on_progress)
-    return quota_changes(entity, values, outcomes, "would be deleted" if run.dry_run else "deleted")
-
 
 DEFAULT_HELP = "'<default>' is the default entity, and '\\\\<default>' one of this name"
 """The default entity in the help of options."""
@@ -138,9 +60,87 @@ class QuotaChange:
     attempts: int = field(metadata=column(table=False))
 
 
-def parse_entity(user: str | None, client_id: str | None, ip: str | None) -> ClientQuotaEntity:
-    """Return the entity that options name."""
-    return ClientQuotaEntity(user=_name(user), client_id=_name(client_id), ip=_name(ip))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityOptions:
+    """The options that name an entity."""
+
+    user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None
+    client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None
+    ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None
+
+    def entity(self) -> ClientQuotaEntity:
+        """Return the entity."""
+        user, client_id, ip = (
+            None if name is None else parse_entity_name(name) for name in (self.user, self.client_id, self.ip)
+        )
+        return ClientQuotaEntity(user=user, client_id=client_id, ip=ip)
+
+
+NAMED = Choice(("user", "client_id", "ip"), most=None)
+"""An entity has at least one name."""
+
+
+@operation(
+    nothing="No quotas are set.",
+    dialects=("kafka",),
+    examples=("quotas get", "quotas get --user alice", "quotas get --client-id '<default>' --strict -o json"),
+)
+async def get(
+    run: Run,
+    options: EntityOptions,
+    strict: Annotated[bool, Option("Only entities without other parts.")] = False,
+) -> Rows[EntityQuotas]:
+    """Show the quotas that are set, of all entities or of those with the given parts."""
+    quotas = await run.admin.describe_client_quotas(options.entity(), strict=strict)
+    return [EntityQuotas(*entity_texts(entity), quotas[entity]) for entity in sorted(quotas, key=str)]
+
+
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    choices=(NAMED,),
+    dialects=("kafka",),
+    examples=(
+        "quotas set producer_byte_rate=1000000 consumer_byte_rate=2000000 --user alice",
+        "quotas set request_percentage=50 --user alice --client-id '<default>'",
+        "quotas set connection_creation_rate=10 --ip 192.0.2.7",
+    ),
+)
+async def set_(
+    run: Run,
+    quotas: Annotated[
+        list[str], Argument("Quotas, such as producer_byte_rate=1000000.", "KEY=VALUE", syntax=QUOTA, item="quota")
+    ],
+    options: EntityOptions,
+) -> Rows[QuotaChange]:
+    """Set quotas of an entity, and wait until every broker reports them."""
+    return await _alter(run, options.entity(), parse_values(quotas), "set")
+
+
+@operation(
+    Danger.DESTROYS,
+    waits=True,
+    choices=(NAMED,),
+    dialects=("kafka",),
+    examples=("quotas delete producer_byte_rate --user alice", "quotas delete --client-id '<default>' --yes"),
+)
+async def delete(
+    run: Run,
+    keys: Annotated[list[str], Argument("Keys, such as producer_byte_rate [default: all of the entity].", "KEY")],
+    options: EntityOptions,
+) -> Rows[QuotaChange]:
+    """Delete quotas of an entity, and wait until no broker reports them."""
+    entity = options.entity()
+    existing = (await run.admin.describe_client_quotas(entity, strict=True)).get(entity, {})
+    if missing := [key for key in keys if key not in existing]:
+        present = f"it has {', '.join(existing)}" if existing else "it has none"
+        raise NotFound(f"{entity} has no quota {missing[0]}: {present}")
+    if not existing:
+        raise NotFound(f"{entity} has no quotas")
+    deleted = [*(keys or existing)]
+    if not run.dry_run:
+        run.confirm(f"Delete {', '.join(f'{key}={existing[key]:.17g}' for key in deleted)} of {entity}?")
+    return await _alter(run, entity, dict.fromkeys(deleted), "deleted")
 
 
 def parse_values(texts: Sequence[str]) -> dict[str, float]:
@@ -154,13 +154,17 @@ def parse_values(texts: Sequence[str]) -> dict[str, float]:
     return {key: float(value) for key, value in parse_configs(texts).items()}
 
 
-def quota_changes(
-    entity: ClientQuotaEntity, values: Mapping[str, float | None], outcomes: Outcomes, status: str
+async def _alter(
+    run: Run, entity: ClientQuotaEntity, values: Mapping[str, float | None], done: str
 ) -> Rows[QuotaChange]:
-    """Return the rows of a command for one entity."""
+    """Set the quotas of an entity; None deletes one."""
+    outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)
     error = outcomes[str(entity)]
     if error is not None:
         return [Failure(str(entity), error)]
+    if run.wait and not run.dry_run:
+        await run.admin.wait_until_client_quotas({entity: values}, timeout=run.wait, on_progress=run.on_progress)
+    status = f"would be {done}" if run.dry_run else done
     return [QuotaChange(*entity_texts(entity), key, value, status, outcomes.attempts) for key, value in values.items()]
 
 
@@ -170,7 +174,3 @@ def entity_texts(entity: ClientQuotaEntity) -> tuple[str | None, str | None, str
         None if name is None else entity_name_text(name) for name in (entity.user, entity.client_id, entity.ip)
     )
     return user, client_id, ip
-
-
-def _name(text: str | None) -> EntityName:
-    return None if text is None else parse_entity_name(text)

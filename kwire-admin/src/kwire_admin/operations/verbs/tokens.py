@@ -17,7 +17,33 @@ from kwire_admin.operations.run import Run
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from kwire.client.admin import AdminClient, DelegationToken
+
+@dataclass(frozen=True, slots=True)
+class TokenSummary:
+    """A delegation token. See `kwire.client.admin.DelegationToken`; times are in UTC."""
+
+    name: str
+    owner: str
+    requester: str | None
+    renewers: tuple[str, ...]
+    issued: str
+    expires: str
+    latest_expiry: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChange:
+    """The outcome of a change of a token.
+
+    Attributes:
+        name: the id of the token.
+        status: the outcome, such as `renewed`, or `would be renewed` in a dry run.
+        expires: time of expiry, in UTC; None in a dry run.
+    """
+
+    name: str
+    status: str
+    expires: str | None
 
 
 @operation(
@@ -35,7 +61,16 @@ async def list_(
 ) -> Rows[TokenSummary]:
     """List the delegation tokens that the user may describe, without their secrets."""
     tokens = await run.admin.describe_delegation_tokens(parse_principals(owner) or None)
-    return [*map(summary, tokens)]
+    return [
+        TokenSummary(
+            token.token_id,
+            token.owner,
+            token.requester,
+            token.renewers,
+            *map(_time, (token.issue_timestamp_ms, token.expiry_timestamp_ms, token.max_timestamp_ms)),
+        )
+        for token in tokens
+    ]
 
 
 @operation(
@@ -77,7 +112,7 @@ async def create(
     with run.files.create(hmac_file) as stream:  # before the token is created, so that its secret cannot be lost
         token = await run.admin.create_delegation_token(owner=owner, renewers=renewer, max_lifetime_ms=max_lifetime_ms)
         stream.write(token.hmac.reveal() + "\n")
-    return [TokenChange(token.token_id, "created", time_of(token.expiry_timestamp_ms))]
+    return [TokenChange(token.token_id, "created", _time(token.expiry_timestamp_ms))]
 
 
 @operation(Danger.CHANGES, dialects=("kafka",), examples=("tokens renew mWxu8Zb9QWmlKBpx2YZF9A",))
@@ -91,7 +126,7 @@ async def renew(
 ) -> Rows[TokenChange]:
     """Renew delegation tokens."""
     change = partial(run.admin.renew_delegation_token, period_ms=period_ms)
-    return await change_tokens(run, ids, "renewed", change)
+    return await _change_tokens(run, ids, "renewed", change)
 
 
 @operation(
@@ -108,56 +143,15 @@ async def expire(
 ) -> Rows[TokenChange]:
     """Expire delegation tokens now or after a time."""
     change = partial(run.admin.expire_delegation_token, period_ms=period_ms)
-    return await change_tokens(run, ids, "expired", change, "Expire")
+    return await _change_tokens(run, ids, "expired", change, "Expire")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSummary:
-    """A delegation token. See `kwire.client.admin.DelegationToken`; times are in UTC."""
-
-    name: str
-    owner: str
-    requester: str | None
-    renewers: tuple[str, ...]
-    issued: str
-    expires: str
-    latest_expiry: str
-
-
-@dataclass(frozen=True, slots=True)
-class TokenChange:
-    """The outcome of a change of a token.
-
-    Attributes:
-        name: the id of the token.
-        status: the outcome, such as `renewed`, or `would be renewed` in a dry run.
-        expires: time of expiry, in UTC; None in a dry run.
-    """
-
-    name: str
-    status: str
-    expires: str | None
-
-
-def summary(token: DelegationToken) -> TokenSummary:
-    """Return the row of a token."""
-    return TokenSummary(
-        token.token_id,
-        token.owner,
-        token.requester,
-        token.renewers,
-        time_of(token.issue_timestamp_ms),
-        time_of(token.expiry_timestamp_ms),
-        time_of(token.max_timestamp_ms),
-    )
-
-
-def time_of(timestamp_ms: int) -> str:
+def _time(timestamp_ms: int) -> str:
     """Return the time in UTC for milliseconds since 1970. A lifetime may end after the year 9999."""
     return time_text(timestamp_ms, "T")
 
 
-async def change_tokens(
+async def _change_tokens(
     run: Run, ids: Sequence[str], done: str, change: Callable[..., Awaitable[int]], question: str = ""
 ) -> Rows[TokenChange]:
     """Change tokens, or check in a dry run what the change of each would answer.
@@ -168,30 +162,24 @@ async def change_tokens(
         done: the outcome, as a participle such as `renewed`.
         change: changes the token of a secret.
         question: the question before the change, which the ids follow; empty for no question.
-    """
-    tokens = await _find_tokens(run.admin, ids)
-    if question and not run.dry_run:
-        run.confirm(f"{question} {', '.join(token.token_id for token in tokens)}?")
-    rows: Rows[TokenChange] = []
-    for token in tokens:
-        try:
-            expiry = await change(token.hmac, validate_only=run.dry_run)
-        except AdminError as error:
-            rows.append(Failure(token.token_id, error))
-        else:
-            status, expires = (f"would be {done}", None) if run.dry_run else (done, time_of(expiry))
-            rows.append(TokenChange(token.token_id, status, expires))
-    return rows
-
-
-async def _find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[DelegationToken]:
-    """Return tokens by id.
 
     Raises:
         NotFound: a token is unknown.
     """
-    tokens = {token.token_id: token for token in await admin.describe_delegation_tokens()}
-    for token_id in ids:
+    tokens = {token.token_id: token for token in await run.admin.describe_delegation_tokens()}
+    named = dict.fromkeys(ids)
+    for token_id in named:
         if token_id not in tokens:
             raise NotFound(f"delegation token {token_id!r} does not exist, or this user cannot describe it")
-    return [tokens[token_id] for token_id in dict.fromkeys(ids)]
+    if question and not run.dry_run:
+        run.confirm(f"{question} {', '.join(named)}?")
+    rows: Rows[TokenChange] = []
+    for token_id in named:
+        try:
+            expiry = await change(tokens[token_id].hmac, validate_only=run.dry_run)
+        except AdminError as error:
+            rows.append(Failure(token_id, error))
+        else:
+            status, expires = (f"would be {done}", None) if run.dry_run else (done, _time(expiry))
+            rows.append(TokenChange(token_id, status, expires))
+    return rows

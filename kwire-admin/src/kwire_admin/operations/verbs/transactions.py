@@ -6,12 +6,17 @@ import time
 
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import Annotated, TypeAlias
-from kwire.client.admin import AdminError, TopicDescription, TopicPartition, TransactionDescription
+from kwire.client.admin import AdminError, TopicDescription, TopicPartition
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire_admin.operations.changes import ItemChange
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, Option
-from kwire_admin.operations.partitions import PARTITION, PARTITIONS, parse_partition, partitions_of
+from kwire_admin.operations.partitions import (
+    PARTITION,
+    AllOrNamedPartitions,
+    parse_partition,
+    partitions_of,
+)
 from kwire_admin.operations.rows import column, rows_of
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.visibility import explain_if_hidden, warn_if_hidden, warn_of_unknown
@@ -40,9 +45,7 @@ async def list_(
     """List transactional ids with the states of their transactions."""
     unanswered: dict[int, Exception] = {}
     rows: Rows[TransactionSummary] = [
-        TransactionSummary(
-            transaction.transactional_id, transaction.producer_id, transaction.state, transaction.coordinator
-        )
+        TransactionSummary(*transaction)
         for transaction in await run.admin.list_transactions(states=state, unanswered=unanswered)
     ]
     await warn_of_unknown(run, "transactional ids", unanswered)
@@ -69,18 +72,9 @@ async def describe(
     transactions: Annotated[list[str], Argument("Transactional ids.", "ID", "transactions", item="transactional id")],
 ) -> Rows[TransactionDetails]:
     """Describe transactions with the partitions that they have written to."""
-    return rows_of(await run.admin.describe_transactions(transactions), _details)
-
-
-def _details(name: str, described: TransactionDescription) -> TransactionDetails:
-    return TransactionDetails(
-        name,
-        described.state,
-        described.producer_id,
-        described.producer_epoch,
-        described.timeout_ms,
-        described.started_ms,
-        tuple(map(str, described.partitions)),
+    return rows_of(
+        await run.admin.describe_transactions(transactions),
+        lambda _, described: TransactionDetails(*described[:-1], tuple(map(str, described.partitions))),
     )
 
 
@@ -128,10 +122,7 @@ class Hanging:
 )
 async def find_hanging(
     run: Run,
-    partitions: Annotated[
-        list[str],
-        Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS),
-    ],
+    partitions: AllOrNamedPartitions,
     broker: Annotated[
         int | None,
         Option("Only partitions with a replica on this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1),

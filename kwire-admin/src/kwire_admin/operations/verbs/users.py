@@ -38,12 +38,7 @@ async def list_(
 ) -> Rows[ScramUser]:
     """List users with SCRAM credentials."""
     described = await run.admin.describe_user_scram_credentials(names)
-    return rows_of(
-        described,
-        lambda name, credentials: ScramUser(
-            name, tuple(Credential(credential.mechanism, credential.iterations) for credential in credentials)
-        ),
-    )
+    return rows_of(described, lambda name, credentials: ScramUser(name, tuple(Credential(*one) for one in credentials)))
 
 
 @operation(

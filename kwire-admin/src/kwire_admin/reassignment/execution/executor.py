@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.plan import Move
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["BatchProgress", "ExecutionOptions", "Executor"]
-
-
 log = logging.getLogger(__name__)
 
 LEAST_RATE = 10_240
@@ -161,10 +158,8 @@ class Executor:
         if not state.phase.is_final:
             self._run.record(EventKind.CANCELLED, partitions=cancelled)
 
-    async def _cancel_moves(
-        self, moves: Sequence[Move]
-    ) -> tuple[list[TopicPartition], dict[TopicPartition, AdminError]]:
-        """Cancel moves until none of them is in progress, and return them, and the refusals of others.
+    async def _cancel_moves(self, moves: Sequence[Move]) -> tuple[int, dict[TopicPartition, AdminError]]:
+        """Cancel moves until none of them is in progress, and return their number, and the refusals of others.
 
         Kafka refuses to cancel a move whose old replicas are all offline: it would lose records.
         """

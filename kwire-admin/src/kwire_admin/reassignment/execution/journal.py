@@ -27,8 +27,6 @@ from kwire_admin.reassignment.plan import Move
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EventKind", "JournalEvent", "Phase", "RunState", "audit_text"]
-
 
 class EventKind(StrEnum):
     """Kind of an event. The comment names its details."""

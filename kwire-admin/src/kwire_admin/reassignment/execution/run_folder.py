@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ["RunFolder", "cluster_folder", "newest_run", "read_run"]
-
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
 ROLLBACK = "rollback.json"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.execution.run_folder import RunFolder
     from kwire_admin.reassignment.plan import Move
 
-__all__ = ["Throttles", "ThrottlesLeft", "check_rate", "throttled_by"]
-
 OWN_SOURCES = frozenset({ConfigSource.TOPIC, ConfigSource.BROKER})
 PAUSE = 0.1
 """Poll interval in seconds for configs that a broker does not report yet."""

@@ -5,8 +5,7 @@
     count_planner       even replica counts: an exact min-cost flow
     size_planner        even bytes: moves by best fit, large replicas first, and a lower bound
     leader_planner      even leaders: a min-cost flow over the order of the replicas
-    rack_bounds, count_bounds, levels, least_moved
-                        limits per rack and broker, target loads, and lower bounds
+    bounds              limits per rack and broker, target loads, and lower bounds
 
 Needs the extra `reassign` (numpy and OR-Tools).
 """

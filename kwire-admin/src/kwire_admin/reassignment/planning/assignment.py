@@ -13,8 +13,6 @@ from kwire_admin.reassignment.planning.placement import NONE, counts_of
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Floats, Ints, Placement
 
-__all__ = ["Assignment"]
-
 CHUNK = 64
 """Number of rows checked in one numpy call during the search for a movable row; chosen, not measured."""
 

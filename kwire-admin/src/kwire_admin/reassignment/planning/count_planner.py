@@ -45,8 +45,6 @@ from kwire_admin.reassignment.planning.placement import NONE, counts_of
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Ints, Placement
 
-__all__ = ["CountResult", "plan_counts"]
-
 FULL_NETWORK_ARCS = 6_000_000
 """Maximum number of arcs of a complete network; measured: it takes a minute and a gigabyte."""
 SEED = 20260101

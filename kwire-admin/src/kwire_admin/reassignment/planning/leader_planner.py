@@ -17,8 +17,6 @@ from kwire_admin.reassignment.planning.placement import NONE, counts_of
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Ints, Placement
 
-__all__ = ["LeaderResult", "plan_leaders"]
-
 ROUNDING = 1e-6
 """Tolerance: shares this close to an integer are rounded to it."""
 SEED = 20260102

@@ -15,8 +15,6 @@ from kwire_admin.reassignment.errors import InfeasiblePlan
 if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Ints
 
-__all__ = ["Network"]
-
 
 class Network:
     """A network with integer capacities and costs, and one flow of least cost."""

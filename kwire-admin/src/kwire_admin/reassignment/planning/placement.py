@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
-__all__ = ["NONE", "Placement", "counts_of"]
-
 NONE = -1
 MAX_REPLICAS = 1_000
 """Maximum number of replicas of a partition. Each row has as many columns as the longest of them, and whoever writes a

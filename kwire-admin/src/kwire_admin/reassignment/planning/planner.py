@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.request import PlanRequest
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["plan"]
-
 
 def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
     """Return the plan with the least data to move for the goals of a request.

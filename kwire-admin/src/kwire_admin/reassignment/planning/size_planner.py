@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kwire_admin.reassignment.planning.placement import Flags, Floats, Ints, Placement
     from kwire_admin.reassignment.request import PlanRequest
 
-__all__ = ["SizeResult", "even_out_sizes", "plan_sizes"]
-
 FINISH = 0.002
 """Allowed excess of a replica that ends an imbalance, as a fraction of the initial imbalance; chosen, not measured."""
 

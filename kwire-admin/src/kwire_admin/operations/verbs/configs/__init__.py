@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import Annotated, TypeAlias
 from kwire._util.readable import counted, time_text
-from kwire._util.similar_names import similar
+from kwire._util.similar_names import did_you_mean
 from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
 from kwire_admin.operations.declaration import Failure, Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, NotFound, Option
@@ -56,9 +56,7 @@ async def get(
     # The drafts of KIP-4 report only what a topic overrides, so any other name may be valid there.
     for name in names if run.admin.dialect == "kafka" else ():
         if name not in configs:
-            suggested = similar(name, tuple(configs))
-            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            raise NotFound(f"{resource} has no config {name!r}{hint}")
+            raise NotFound(f"{resource} has no config {name!r}{did_you_mean(name, tuple(configs))}")
     # The file of a broker sets values; for a topic, they are inherited.
     inherited = ("DEFAULT",) if parsed.type is ConfigResourceType.BROKER else ("DEFAULT", "STATIC")
     return [

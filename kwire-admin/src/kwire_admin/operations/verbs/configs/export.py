@@ -7,7 +7,7 @@ from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire_admin.operations.cluster_document.document import write
 from kwire_admin.operations.cluster_document.state import Section, read_state
-from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
+from kwire_admin.operations.cluster_health.checks import unless_no_quorum
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column

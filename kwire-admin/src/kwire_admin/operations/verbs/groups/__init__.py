@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kwire._util.light_dataclasses import dataclass, field
 from kwire._util.light_typing import TYPE_CHECKING, Annotated
-from kwire._util.similar_names import similar
+from kwire._util.similar_names import did_you_mean
 from kwire.client.admin import AdminError, GroupDescription, GroupLag, GroupType, Outcomes, PartitionLag
 from kwire_admin.operations.changes import ItemChange, carry_out, changes
 from kwire_admin.operations.declaration import Failure, Rows, operation
@@ -48,7 +48,7 @@ async def list_(
 
     unanswered: dict[int, Exception] = {}
     rows: Rows[GroupSummary] = [
-        GroupSummary(group.group_id, group.type, group.state, group.protocol_type, group.coordinator)
+        GroupSummary(*group)
         for group in await run.admin.list_groups(types=type, states=state, unanswered=unanswered)
         if pattern is None or fnmatchcase(group.group_id, pattern)
     ]
@@ -96,19 +96,8 @@ async def describe(
 
 
 def _details(name: str, group: GroupDescription) -> GroupDetails:
-    members = (
-        Member(
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.host,
-            member.assignment,
-            member.epoch,
-            member.rack,
-        )
-        for member in group.members
-    )
-    return GroupDetails(name, group.type, group.state, group.coordinator, group.assignor, group.epoch, tuple(members))
+    members = tuple(Member(*member) for member in group.members)
+    return GroupDetails(name, group.type, group.state, group.coordinator, group.assignor, group.epoch, members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +151,7 @@ async def lag(
     topics = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
     for topic_name in topic:
         if topic_name not in topics:
-            suggested = similar(topic_name, tuple(topics))
-            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            run.warn(f"no group has offsets of {topic_name}{hint}")
+            run.warn(f"no group has offsets of {topic_name}{did_you_mean(topic_name, tuple(topics))}")
     is_empty = not any(isinstance(group, AdminError) or group.partitions for group in lags.values())
     if groups and is_empty and await may_be_incomplete(run.admin, "topics"):
         run.warn("there may be offsets of topics that this user cannot describe: brokers leave them out.")

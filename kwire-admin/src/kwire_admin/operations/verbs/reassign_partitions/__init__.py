@@ -14,18 +14,20 @@ from kwire.client.admin import AdminError
 from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.values import ReassignmentState
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire_admin.operations.cluster_health.missing_quorum import unless_no_quorum
+from kwire_admin.operations.cluster_health.checks import unless_no_quorum
 from kwire_admin.operations.declaration import Failure, Rows, Unhealthy, operation
 from kwire_admin.operations.parameters import Argument, Conflict, Danger, NotFound, Option
-from kwire_admin.operations.reassignment_execution import ExecutionRequest, check_moves, execute_file
 from kwire_admin.operations.reassignment_runs import (
     SIZE,
     BatchSize,
+    ExecutionRequest,
     JournalFolder,
     MovesPerBroker,
     RunSummary,
     Throttle,
+    check_moves,
     check_not_running,
+    execute_file,
     executor,
     explain,
     finished,
