@@ -56,7 +56,9 @@ async def at_responsible_brokers(
     pause = 0.0
     while unfinished:
         by_broker: dict[int, list[T]] = defaultdict(list)
-        for item, broker in (await locate(unfinished)).items():
+        located = await locate(unfinished)
+        for item in unfinished:
+            broker = located[item] if item in located else lacking(str(item))
             if isinstance(broker, AdminError):
                 outcomes[item] = broker
             else:
