@@ -1,41 +1,57 @@
 r"""Regular expressions of Kafka's scripts: Java's syntax, translated to Python's `re`.
 
 The alphabet of topic names has 65 characters, all of ASCII. So every class, such as `[a-z&&[^b]]` or `\p{Upper}`,
-is the set of the characters of that alphabet that it contains, and flags such as `(?i)` change the sets. What is left,
-such as groups and quantifiers, is equal in both syntaxes. The parser follows `java.util.regex.Pattern`, whose quirks
-are part of the syntax: `]` and `}` can be literals, and a `{` without something to repeat repeats the empty text.
+is the set of the characters of that alphabet that it contains, and the flag `i` changes the sets. What is left, such
+as groups and quantifiers, is equal in both syntaxes. The parser follows `java.util.regex.Pattern`, whose quirks are
+part of the syntax: `]` and `}` can be literals, and a `{` without something to repeat repeats the empty text.
 
 Refused because Python lacks it, or because it has no use in the names of topics: comments of `(?x)`, look-behind of
-variable length, and names of blocks, scripts, and characters of Unicode.
+variable length, octal and control characters, properties of characters beyond PROPERTIES, and `&&` beside nothing.
 """
 
 from __future__ import annotations
 
 import re
-import string
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits
 from typing import TYPE_CHECKING
 
-from kwire_admin.compat.topic_classes import PREDEFINED, PropertyUnknown, property_members
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
+    from collections.abc import Iterable
 
-    Predicate: TypeAlias = Callable[[str], bool]
-    """A set of characters: returns whether it contains one."""
+__all__ = ["INTERNAL_TOPICS", "InvalidPattern", "TopicPattern", "UnsupportedPattern", "java_pattern"]
 
-__all__ = ["INTERNAL_TOPICS", "InvalidPattern", "TopicPattern", "UnsupportedPattern", "translate"]
-
-ALPHABET = string.ascii_letters + string.digits + "._-"
+ALPHABET = frozenset(ascii_letters + digits + "._-")
 """The characters of names of topics (`org.apache.kafka.common.internals.Topic`)."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics of Kafka itself; other names with two underscores are topics like any other."""
-MAX_REPETITIONS = 2**31 - 1
+PROPERTIES = {
+    **dict.fromkeys(("ASCII", "Graph", "Print", "javaDefined"), "".join(ALPHABET)),
+    **dict.fromkeys(("Alpha", "IsAlphabetic", "IsLetter", "L", "javaAlphabetic", "javaLetter"), ascii_letters),
+    **dict.fromkeys(("Alnum", "javaLetterOrDigit"), ascii_letters + digits),
+    **dict.fromkeys(("Lower", "IsLowercase", "Ll", "javaLowerCase"), ascii_lowercase),
+    **dict.fromkeys(("Upper", "IsUppercase", "Lu", "javaUpperCase"), ascii_uppercase),
+    **dict.fromkeys(("Digit", "IsDigit", "N", "Nd", "javaDigit"), digits),
+    **dict.fromkeys(("P", "Punct", "IsPunctuation"), "._-"),
+    **dict.fromkeys(("Blank", "Cntrl", "IsWhite_Space", "S", "Space", "Z", "javaWhitespace"), ""),
+    "XDigit": hexdigits,
+}
+r"""Characters of names of topics with a property, such as `\p{Alpha}`."""
+CLASSES = {"d": digits, "h": "", "s": "", "v": "", "w": ascii_letters + digits + "_"}
+"""Predefined classes; the upper-case letter is the complement."""
 SIMPLE_ESCAPES = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-BOUNDARIES = {"A": r"\A", "B": r"\B", "G": r"\A", "Z": r"\Z", "b": r"\b", "z": r"\Z"}
-r"""Positions. `matches` starts at the start, so `\G` is only there, and no name ends with the end of a line."""
-FLAGS = "imsducxU"
 NEVER, ALWAYS = "(?!)", "(?:)"
+POSITIONS = {"A": r"\A", "B": r"\B", "G": r"\A", "R": NEVER, "Z": r"\Z", "b": r"\b", "z": r"\Z"}
+r"""Positions. `matches` starts at the start, so `\G` is only there, and no name has the end of a line."""
+
+QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.|.", re.DOTALL)
+QUANTIFIER = re.compile(r"(?:[?*+]|\{([0-9]{1,9})(?:,([0-9]{1,9})?)?\})[?+]?")
+GROUP = re.compile(
+    r"\((?:\?(?:(?P<kind>[:=!>]|<[=!])|<(?P<name>[A-Za-z][A-Za-z0-9]*)>"
+    r"|(?P<flags>[imsduU]*)(?:-(?P<without>[imsducxU]*))?(?P<end>[:)])))?"
+)
+NAMED_REFERENCE = re.compile(r"k<([A-Za-z][A-Za-z0-9]*)>")
+CODE_POINT = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,5})\}|u([0-9A-Fa-f]{4})")
+PROPERTY = re.compile(r"([pP])(?:\{([^}]*)\}|([A-Z]))")
 
 
 class InvalidPattern(ValueError):
@@ -60,11 +76,9 @@ class TopicPattern:
         regex = text.strip("".join(map(chr, range(0x21)))).replace(",", "|").replace(" ", "")
         regex = re.sub("^[\"']+|[\"']+\\Z", "", regex)
         try:
-            self._pattern = re.compile(translate(regex))
+            self._pattern = java_pattern(regex)
         except UnsupportedPattern as error:
             raise UnsupportedPattern(f"{text}: kwire does not support {error} in a regular expression") from None
-        except (re.error, OverflowError, RecursionError) as error:  # such as look-behind of variable length
-            raise UnsupportedPattern(f"{text}: kwire does not support this regular expression: {error}") from None
         except InvalidPattern:
             raise InvalidPattern(f"{regex} is an invalid regex.") from None  # the sentence of Kafka
 
@@ -73,425 +87,231 @@ class TopicPattern:
         return self._pattern.fullmatch(topic) is not None
 
 
-def translate(pattern: str) -> str:
-    """Return a pattern of Python that matches the same names of topics with `fullmatch`.
+def java_pattern(regex: str) -> re.Pattern[str]:
+    """Return the pattern of Python that matches the same names of topics with `fullmatch`.
 
     Raises:
-        InvalidPattern: Java refuses the pattern, or it cannot be translated.
+        InvalidPattern: Java refuses the expression, or it cannot be translated.
     """
-    parser = _Parser(_without_quotes(pattern))
-    translated = parser.alternatives()
-    if not parser.is_at_end:
-        raise InvalidPattern("unmatched closing )")
-    return translated
+    try:
+        return re.compile(_Parser(QUOTED.sub(_with_escapes, regex)).whole())
+    except (re.error, OverflowError, RecursionError) as error:  # such as look-behind of variable length
+        if "group name" in str(error):  # it is defined twice, or not at all, which Java refuses as well
+            raise InvalidPattern(str(error)) from None
+        raise UnsupportedPattern(f"a part ({error})") from None
 
 
-def _without_quotes(pattern: str) -> str:
+def _with_escapes(part: re.Match[str]) -> str:
     r"""Replace `\Q...\E` with escapes, as Java does before it parses."""
-    text, quoted = "", False
-    at = 0
-    while at < len(pattern):
-        pair = pattern[at : at + 2]
-        if quoted and pair == "\\E":
-            quoted = False
-            at += 2
-        elif not quoted and pair == "\\Q":
-            quoted = True
-            at += 2
-        elif quoted:
-            text += pattern[at] if pattern[at].isalpha() or not pattern[at].isascii() else _quoted(pattern[at])
-            at += 1
-        else:
-            text += pair if pair.startswith("\\") else pair[0]
-            at += len(pair) if pair.startswith("\\") else 1
-    return text
-
-
-def _quoted(character: str) -> str:
-    # A digit after a backslash would be a reference to a group.
-    return f"\\x{ord(character):02x}" if character.isdigit() else f"\\{character}"
+    if part[1] is None:
+        return part[0]
+    # A digit or a letter behind a backslash would be a reference or a class.
+    return "".join(f"\\x{ord(c):02x}" if c.isascii() and c.isalnum() else f"\\{c}" for c in part[1])
 
 
 class _Parser:
-    """A recursive descent over a pattern, in the order of Java's own.
+    """A recursive descent over an expression, in the order of Java's own. Sets are those of ALPHABET."""
 
-    Attributes:
-        flags: the flags at the position, such as `i`.
-    """
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._at = 0
         self._groups = 0
-        self._open: set[int] = set()
-        self._names: dict[str, int] = {}
-        self.flags: frozenset[str] = frozenset()
+        self._ignores_case = False
 
-    @property
-    def is_at_end(self) -> bool:
-        """True behind the last character."""
-        return self._at >= len(self._pattern)
+    def _take(self, text: str) -> bool:
+        """Pass a text, and return whether it is next."""
+        is_next = self._text.startswith(text, self._at)
+        self._at += len(text) if is_next else 0
+        return is_next
 
-    def _peek(self, ahead: int = 0) -> str:
-        """Return a character; an empty text behind the end."""
-        return self._pattern[self._at + ahead : self._at + ahead + 1]
+    def _match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+        """Pass what an expression matches next."""
+        match = expression.match(self._text, self._at)
+        self._at = self._at if match is None else match.end()
+        return match
 
-    def _take(self) -> str:
-        character = self._peek()
-        self._at += 1
-        return character
-
-    def _expect(self, text: str, reason: str) -> None:
-        if self._take() != text:
+    def _character(self, reason: str) -> str:
+        """Pass a character. The reason is the error if there is none."""
+        if self._at >= len(self._text):
             raise InvalidPattern(reason)
+        self._at += 1
+        return self._text[self._at - 1]
 
-    def alternatives(self) -> str:
-        """Translate what `|` separates."""
+    def _is_next(self, characters: str) -> bool:
+        """Return whether one of some characters is next."""
+        return self._text[self._at : self._at + 1] in (*characters,)
+
+    def whole(self) -> str:
+        """Translate the whole expression."""
+        translated = self._alternatives()
+        if self._at < len(self._text):
+            raise InvalidPattern("unmatched closing )")
+        return translated
+
+    def _alternatives(self) -> str:
         parts = [self._sequence()]
-        while self._peek() == "|":
-            self._at += 1
+        while self._take("|"):
             parts.append(self._sequence())
         return "|".join(parts)
 
     def _sequence(self) -> str:
         translated = ""
-        while not self.is_at_end and self._peek() not in "|)":
-            character = self._peek()
-            if character in "?*+":
-                raise InvalidPattern(f"dangling meta character {character!r}")
-            if character == "(":
+        while self._at < len(self._text) and not self._is_next("|)"):
+            if self._is_next("("):
                 item = self._group()
                 if item is None:  # flags for the rest of the group
                     continue
-            elif character == "{":
-                item = ALWAYS
             else:
-                item = self._atom()
+                item = ALWAYS if self._is_next("{") else self._atom()
             translated += self._repeated(item)
         return translated
 
     def _atom(self) -> str:
-        match self._take():
-            case "[":
-                self._at -= 1
-                return _set(self._class(is_consumed=True))
-            case ".":
-                return _set(lambda _: True)
-            case "^":
-                return r"\A"
-            case "$":
-                return r"\Z"
-            case "\\":
-                escaped = self._escape(in_class=False)
-                return escaped if isinstance(escaped, str) else _set(escaped)
-            case character:
-                return _set(self._single(character))
+        character = self._character("an end")
+        if character in "?*+":
+            raise InvalidPattern(f"dangling meta character {character!r}")
+        if character == "\\":
+            return self._escape()
+        if character in "^$":
+            return r"\A" if character == "^" else r"\Z"
+        if character == ".":
+            return _set(ALPHABET)
+        return _set(self._class() if character == "[" else self._range(character, character))
 
     def _repeated(self, item: str) -> str:
-        match self._peek():
-            case "?" | "*" | "+":
-                quantifier = self._take()
-            case "{":
-                quantifier = self._counted()
-            case _:
-                return item
-        if self._peek() and self._peek() in "?+":
-            quantifier += self._take()
-        return f"(?:{item}){quantifier}"
-
-    def _counted(self) -> str:
-        self._at += 1
-        least = self._number("illegal repetition")
-        most: int | None = least
-        if self._peek() == ",":
-            self._at += 1
-            most = None if self._peek() == "}" else self._number("illegal repetition")
-        self._expect("}", "unclosed counted closure")
-        if most is not None and most < least:
+        quantifier = self._match(QUANTIFIER)
+        if quantifier is None and self._is_next("{"):
+            raise InvalidPattern("illegal repetition")
+        if quantifier is not None and quantifier[2] and int(quantifier[2]) < int(quantifier[1]):
             raise InvalidPattern("illegal repetition range")
-        return f"{{{least}}}" if most == least else f"{{{least},{'' if most is None else most}}}"
-
-    def _number(self, reason: str) -> int:
-        digits = ""
-        while self._peek() and self._peek() in string.digits:
-            digits += self._take()
-        if not digits or len(digits) > 10 or int(digits) > MAX_REPETITIONS:
-            raise InvalidPattern(reason)
-        return int(digits)
-
-    # Groups
+        return item if quantifier is None else f"(?:{item}){quantifier[0]}"
 
     def _group(self) -> str | None:
         """Translate a group; None for flags that count until the end of the group around them."""
-        self._at += 1
-        outer = self.flags
-        if self._peek() != "?":
-            return self._captured("", outer)
-        self._at += 1
-        match self._take():
-            case ":" | "=" | "!" | ">" as kind:
-                return self._closed(f"(?{kind}", outer)
-            case "<" if self._peek() in ("=", "!"):
-                return self._closed(f"(?<{self._take()}", outer)
-            case "<":
-                return self._captured(self._name(), outer)
-            case _:
-                self._at -= 1
-        self._read_flags()
-        if self._peek() == ")":
-            self._at += 1
+        ignored_case = self._ignores_case
+        start = self._match(GROUP)
+        assert start is not None, "an expression that begins with a parenthesis"
+        if self._is_next("?"):
+            raise UnsupportedPattern(self._text[self._at - 1 : self._at + 2])
+        if start["end"]:
+            if {"u", "U"} & {*start["flags"]} and not self._text.isascii():
+                raise UnsupportedPattern("characters beyond ASCII without regard to case")
+            self._ignores_case = (ignored_case or "i" in start["flags"]) and "i" not in (start["without"] or "")
+        if start["end"] == ")":
             return None
-        self._expect(":", "unknown inline modifier")
-        return self._closed("(?:", outer)
+        prefix = f"(?{start['kind'] or ':'}" if start["kind"] or start["end"] else "("
+        if prefix == "(":
+            self._groups += 1
+            prefix = f"(?P<{start['name']}>" if start["name"] else prefix
+        content = self._alternatives()
+        if not self._take(")"):
+            raise InvalidPattern("unclosed group")
+        self._ignores_case = ignored_case
+        return f"{prefix}{content})"
 
-    def _captured(self, name: str, outer: frozenset[str]) -> str:
-        if name in self._names:
-            raise InvalidPattern(f"named capturing group <{name}> is already defined")
-        self._groups += 1
-        number = self._groups
-        if name:
-            self._names[name] = number
-        self._open.add(number)
-        group = self._closed("(", outer)
-        self._open.discard(number)
-        return group
+    def _escape(self) -> str:
+        """Translate an escape outside of classes."""
+        if (members := self._escaped_class()) is not None:
+            return _set(members)
+        if name := self._match(NAMED_REFERENCE):
+            return self._reference(f"(?P={name[1]})")
+        if self._is_next("123456789"):
+            number = int(self._character(""))
+            while self._is_next(digits) and number * 10 + int(self._text[self._at]) <= self._groups:
+                number = number * 10 + int(self._character(""))
+            return self._reference(f"(?:\\{number})")
+        if self._text.startswith("b{g", self._at):
+            raise UnsupportedPattern("\\b{g}")
+        if self._is_next("".join(POSITIONS)):
+            return POSITIONS[self._character("")]
+        if self._take("X"):
+            return _set(ALPHABET)
+        character = self._escaped_character()
+        return _set(self._range(character, character))
 
-    def _closed(self, start: str, outer: frozenset[str]) -> str:
-        content = self.alternatives()
-        self._expect(")", "unclosed group")
-        self.flags = outer
-        return f"{start}{content})"
+    def _reference(self, reference: str) -> str:
+        return f"(?i:{reference})" if self._ignores_case else reference
 
-    def _name(self) -> str:
-        name = ""
-        while self._peek().isascii() and self._peek().isalnum():
-            name += self._take()
-        if not name or name[0].isdigit():
-            raise InvalidPattern("capturing group name does not start with a Latin letter")
-        self._expect(">", "named capturing group is missing trailing '>'")
-        return name
+    def _escaped_class(self) -> frozenset[str] | None:
+        """Return the members of a class behind a backslash; None if there is something else."""
+        if name := self._match(PROPERTY):
+            text = (name[2] or name[3] or "").removeprefix("gc=")
+            if text not in PROPERTIES:
+                raise UnsupportedPattern(f"the property {text}")
+            members = self._folded(PROPERTIES[text])
+            return ALPHABET - members if name[1] == "P" else members
+        if not self._is_next("dhsvwDHSVW"):
+            return None
+        letter = self._character("")
+        members = frozenset(CLASSES[letter.lower()])
+        return members if letter.islower() else ALPHABET - members
 
-    def _read_flags(self) -> None:
-        is_set = True
-        while (flag := self._peek()) and (flag in FLAGS or (flag == "-" and is_set)):
-            self._at += 1
-            if flag == "-":
-                is_set = False
-            elif is_set and flag in "xc":
-                raise UnsupportedPattern(f"the flag {flag}")
-            else:
-                self.flags = self.flags | {flag} if is_set else self.flags - {flag}
-
-    def _reference(self, number: int) -> str:
-        if not 0 < number <= self._groups or number in self._open:
-            raise UnsupportedPattern(f"a reference to group {number}, which is not complete before it")
-        return f"(?i:(?:\\{number}))" if "i" in self.flags else f"(?:\\{number})"
-
-    # Escapes and classes
-
-    def _escape(self, *, in_class: bool) -> str | Predicate:
-        """Translate an escape: a set of characters, or the pattern of a position or a reference."""
-        character = self._take()
-        if character in ("p", "P"):
-            return self._property(is_complement=character == "P")
-        if character and character.lower() in PREDEFINED:
-            members = PREDEFINED[character.lower()]
-            return (lambda each: each in members) if character.islower() else (lambda each: each not in members)
-        if not in_class and character:
-            if character in "123456789":
-                return self._reference(self._group_number(int(character)))
-            if character == "b" and self._peek() + self._peek(1) == "{g":
-                raise UnsupportedPattern("\\b{g}")
-            if character in BOUNDARIES:
-                return BOUNDARIES[character]
-            if character == "R":
-                return NEVER
-            if character == "X":
-                return _set(lambda _: True)
-            if character == "k":
-                self._expect("<", "\\k is not followed by '<' for named capturing group")
-                name = self._name()
-                if name not in self._names:
-                    raise InvalidPattern(f"named capturing group <{name}> does not exist")
-                return self._reference(self._names[name])
-        return self._single(self._escaped_character(character))
-
-    def _group_number(self, number: int) -> int:
-        while self._peek() and self._peek() in string.digits and number * 10 + int(self._peek()) <= self._groups:
-            number = number * 10 + int(self._take())
-        return number
-
-    def _escaped_character(self, character: str) -> str:
-        if character in SIMPLE_ESCAPES:
-            return SIMPLE_ESCAPES[character]
-        match character:
-            case "0":
-                return self._octal()
-            case "x" if self._peek() == "{":
-                end = self._pattern.find("}", self._at)
-                digits, self._at = self._pattern[self._at + 1 : max(end, self._at)], end + 1
-                return self._code_point(digits if end > 0 else "", len(digits))
-            case "x" | "u":
-                size = 2 if character == "x" else 4
-                digits = self._pattern[self._at : self._at + size]
-                self._at += size
-                return self._code_point(digits, size)
-            case "c" if not self.is_at_end:
-                return chr(ord(self._take()) ^ 64)
-        if not character or (character.isascii() and character.isalnum()):
+    def _escaped_character(self) -> str:
+        if point := self._match(CODE_POINT):
+            return chr(int(point[1] or point[2] or point[3], 16))
+        character = self._character("illegal/unsupported escape sequence")
+        if character in "0c":
+            raise UnsupportedPattern(f"\\{character}")
+        if character.isascii() and character.isalnum() and character not in SIMPLE_ESCAPES:
             raise InvalidPattern("illegal/unsupported escape sequence")
-        return character
+        return SIMPLE_ESCAPES.get(character, character)
 
-    @staticmethod
-    def _code_point(digits: str, size: int) -> str:
-        if not digits or len(digits) != size or any(digit not in string.hexdigits for digit in digits):
-            raise InvalidPattern("illegal hexadecimal escape sequence")
-        if int(digits, 16) > 0x10FFFF:
-            raise InvalidPattern("hexadecimal codepoint is too big")
-        return chr(int(digits, 16))
+    def _class(self) -> frozenset[str]:
+        """Return the members of a class behind its bracket: `&&` intersects what is before it with what follows."""
+        is_complement = self._take("^")
+        members = self._union(is_first=True)
+        while self._take("&&"):
+            members &= self._union(is_first=False)
+        self._take("]")
+        return ALPHABET - members if is_complement else members
 
-    def _octal(self) -> str:
-        digits = ""
-        while len(digits) < 3 and self._peek() and self._peek() in "01234567" and int(digits + self._peek(), 8) < 256:
-            digits += self._take()
-        if not digits:
-            raise InvalidPattern("illegal octal escape sequence")
-        return chr(int(digits, 8))
+    def _union(self, *, is_first: bool) -> frozenset[str]:
+        """Return the members of a class up to its end or to `&&`. A bracket at the beginning of a class is a member."""
+        start, has_nested = self._at, False
+        members: frozenset[str] = frozenset()
+        while not (self._is_next("]") and (self._at > start or not is_first)) and not self._text.startswith(
+            "&&", self._at
+        ):
+            nested = self._take("[")
+            has_nested |= nested
+            members |= self._class() if nested else self._class_item()
+        # Java ignores a missing side, and intersects only with parts of what is mixed with a nested class.
+        is_mixed = has_nested and not is_first and self._text[self._at - 1] != "]"
+        if self._at == start or is_mixed or self._text[start] == "&":
+            raise UnsupportedPattern("this use of &&")
+        return members
 
-    def _property(self, *, is_complement: bool) -> Predicate:
-        name = self._take()
-        if name == "{":
-            end = self._pattern.find("}", self._at)
-            if end < 0:
-                raise InvalidPattern("unclosed character family")
-            name, self._at = self._pattern[self._at : end], end + 1
-        try:
-            members = property_members(name, ignore_case="i" in self.flags, is_unicode="U" in self.flags)
-        except PropertyUnknown as error:
-            if name.startswith(("In", "Is", "java")) or "=" in name:  # Java has more of these than this module
-                raise UnsupportedPattern(f"the property {name}") from None
-            raise InvalidPattern(str(error)) from None
-        return (lambda each: each not in members) if is_complement else (lambda each: each in members)
-
-    def _single(self, character: str) -> Predicate:
-        return self._range(character, character)
-
-    def _range(self, first: str, last: str) -> Predicate:
-        if "i" not in self.flags:
-            return lambda each: first <= each <= last
-        if not (first.isascii() and last.isascii()) and self.flags & {"u", "U"}:
-            raise UnsupportedPattern("characters beyond ASCII without regard to case")
-        return lambda each: any(first <= variant <= last for variant in {each, each.lower(), each.upper()})
-
-    def _class(self, *, is_consumed: bool) -> Predicate:
-        """Parse a class from its `[` on, or the rest of one behind `&&`.
-
-        Single characters are collected apart, as in Java: what an intersection has taken up can still grow by them.
-        """
-        is_complement = False
-        self._at += 1
-        if self._peek() == "^" and self._pattern[self._at - 1] == "[":
-            is_complement = True
-            self._at += 1
-        singles: list[Predicate] = []
-        has_singles = False
-        whole: Predicate | None = None
-        part: Predicate | None = None
-
-        def collected(each: str) -> bool:
-            return any(single(each) for single in singles)
-
-        while True:
-            character = self._peek()
-            if character == "[":
-                part = self._class(is_consumed=True)
-                whole = part if whole is None else _union(whole, part)
-                continue
-            if character == "&" and self._peek(1) == "&":
-                self._at += 2
-                right = self._right_side()
-                if has_singles:
-                    part = collected if whole is None else part
-                    whole = collected if whole is None else _union(whole, collected)
-                    has_singles = False
-                part = right or part
-                if whole is None and right is None:
-                    raise InvalidPattern("bad class syntax")
-                if whole is not None and part is None:
-                    raise InvalidPattern("bad intersection syntax")
-                whole = right if whole is None else _both(whole, part or whole)
-                continue
-            if not character:
-                raise InvalidPattern("unclosed character class")
-            if character == "]" and (whole is not None or has_singles):
-                self._at += is_consumed
-                result = whole if whole is not None else collected
-                result = _union(result, collected) if has_singles else result
-                return _complement(result) if is_complement else result
-            item, is_single = self._class_item()
-            if is_single:
-                singles.append(item)
-                has_singles = True
-            else:
-                part = item
-                whole = item if whole is None else _union(whole, item)
-
-    def _right_side(self) -> Predicate | None:
-        right: Predicate | None = None
-        while self._peek() not in ("]", "&"):
-            if self._peek() == "[":
-                part = self._class(is_consumed=True)
-            else:
-                self._at -= 1
-                part = self._class(is_consumed=False)
-            right = part if right is None else _union(right, part)
-        return right
-
-    def _class_item(self) -> tuple[Predicate, bool]:
-        """Parse a character, range, or escape of a class, and return whether it is a single character."""
+    def _class_item(self) -> frozenset[str]:
+        """Return the members of a character, a range, or an escape of a class."""
         first = self._class_character()
         if not isinstance(first, str):
-            return first, False
-        if self._peek() == "-" and self._peek(1) not in ("[", "]"):
-            self._at += 1
-            last = self._class_character(is_range=True)
-            if not isinstance(last, str) or last < first:
-                raise InvalidPattern("illegal character range")
-            return self._range(first, last), False
-        return self._single(first), True
+            return first
+        if not self._is_next("-") or self._text[self._at + 1 : self._at + 2] in ("[", "]"):
+            return self._range(first, first)
+        self._take("-")
+        last = self._class_character(is_end=True)
+        if not isinstance(last, str) or last < first:
+            raise InvalidPattern("illegal character range")
+        return self._range(first, last)
 
-    def _class_character(self, *, is_range: bool = False) -> str | Predicate:
-        character = self._take()
-        if not character:
-            raise InvalidPattern("unclosed character class")
+    def _class_character(self, *, is_end: bool = False) -> str | frozenset[str]:
+        character = self._character("unclosed character class")
         if character != "\\":
             return character
-        following = self._peek()
-        if following == "v" and (is_range or self._peek(1) == "-"):
-            self._at += 1
-            return "\v"
-        if following and (following in "pP" or following.lower() in PREDEFINED):
-            escaped = self._escape(in_class=True)
-            assert not isinstance(escaped, str), "classes cannot contain positions and references"
-            return escaped
-        return self._escaped_character(self._take())
+        if self._is_next("v") and (is_end or self._text.startswith("v-", self._at)):
+            return self._character("").replace("v", "\v")
+        members = self._escaped_class()
+        return self._escaped_character() if members is None else members
+
+    def _range(self, first: str, last: str) -> frozenset[str]:
+        return self._folded(character for character in ALPHABET if first <= character <= last)
+
+    def _folded(self, characters: Iterable[str]) -> frozenset[str]:
+        """Return characters, and with the flag `i` the letters of the other case."""
+        members = frozenset(characters)
+        return members | frozenset(map(str.swapcase, members)) if self._ignores_case else members
 
 
-def _union(one: Predicate, other: Predicate) -> Predicate:
-    return lambda each: one(each) or other(each)
-
-
-def _both(one: Predicate, other: Predicate) -> Predicate:
-    return lambda each: one(each) and other(each)
-
-
-def _complement(predicate: Predicate) -> Predicate:
-    return lambda each: not predicate(each)
-
-
-def _set(predicate: Predicate) -> str:
-    """Return a class of Python with the characters of names of topics that a predicate accepts."""
-    members = [re.escape(character) for character in ALPHABET if predicate(character)]
-    if not members:
-        return NEVER
-    return members[0] if len(members) == 1 else f"[{''.join(members)}]"
+def _set(members: frozenset[str]) -> str:
+    """Return a class of Python."""
+    return f"[{''.join(map(re.escape, sorted(members)))}]" if members else NEVER
