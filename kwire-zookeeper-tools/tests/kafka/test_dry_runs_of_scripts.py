@@ -59,3 +59,14 @@ async def test_dry_run_of_a_script_of_security_is_its_real_run(
             await admin.alter_user_scram_credentials(deletions=left)
     assert not found, "\n".join(found)
     assert min(ended.values()) > 10, ended
+
+
+async def test_dry_run_of_unregister_is_its_real_run(tmp_path: Path) -> None:
+    """Of a broker that no cluster has, of a stopped one, twice, and of a running one, which ends as a broker."""
+    with Kafka44(brokers=3) as cluster:
+        async with await AdminClient.open(cluster.brokers[0].endpoint) as admin:
+            cluster.brokers[2].stop()
+            lines = [f"kafka-cluster unregister --id {id}" for id in (99, 3, 3, 2)]
+            found, ended = await differences(admin, lines, tmp_path)
+    assert not found, "\n".join(found)
+    assert ended == {"done": 2, "refused": 2}

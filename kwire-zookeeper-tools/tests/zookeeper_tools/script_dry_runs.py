@@ -30,7 +30,7 @@ READING = frozenset(
         "kafka-preferred-replica-election",  # an older name of kafka-leader-election
     )
 )
-"""Scripts without forms. `kafka-cluster` can unregister brokers, which ends the cluster of a test."""
+"""Scripts without forms. `kafka-cluster` has a test of its own, since a cluster ends without its brokers."""
 FORMS = """
 kafka-topics --create --topic {new} --partitions {number} --replication-factor {number} --config {config}
 kafka-topics --create --topic {new} --replica-assignment {assignment}

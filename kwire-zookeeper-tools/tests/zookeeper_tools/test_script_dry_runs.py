@@ -67,6 +67,15 @@ async def test_dry_run_of_a_script_is_its_real_run_on_nodes(seed: int, tmp_path:
     assert min(refused, accepted) > 8
 
 
+async def test_dry_run_of_unregister_is_its_real_run_where_brokers_do_not_serve_it(tmp_path: Path) -> None:
+    with FakeCluster(1) as cluster:
+        async with await AdminClient.open(cluster.bootstrap, timeout=5) as admin:
+            lines = [f"kafka-cluster unregister --id {id}" for id in (1, 99, -1, "x", 2**31)]
+            found, ended = await differences(admin, lines, tmp_path)
+    assert not found, "\n".join(found)
+    assert ended["done"] == 0
+
+
 async def test_dry_run_takes_a_timeout_and_refuses_the_router(tmp_path: Path) -> None:
     write_files(tmp_path)
     with FakeCluster(1, topics=["dry"]) as cluster:
