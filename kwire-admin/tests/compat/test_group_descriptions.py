@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
+from kwire.messages.kafka.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 from kwire.testing import FakeCluster
 from kwire_admin.compat import run_script
-from kwire_admin.compat.group_descriptions import GroupEpochs, epoch_columns
+from kwire_admin.compat.group_descriptions import epoch_columns
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -79,15 +81,34 @@ def test_members_of_an_unknown_group_have_titles_in_3_9_1(
 
 
 def test_verbose_members_name_epochs_and_members_that_are_not_upgraded() -> None:
-    epochs = GroupEpochs(3, 3, {"a": {"orders": (1,)}, "b": {}}, {"a": 3, "b": 2}, frozenset({"a"}))
-    titles, first, second = epoch_columns(["a", "b"], [{"orders": (10, 9)}, {}], epochs)
-    assert titles.split() == ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT", "UPGRADED"]
-    assert first.split() == ["3", "orders:9,10", "3", "orders:1", "false"]
-    assert second.split() == ["2", "-", "3", "-", "true"]
-    upgraded = epoch_columns(["a"], [{}], epochs._replace(classic=frozenset()))
-    assert [line.split()[-1] for line in upgraded] == ["TARGET-ASSIGNMENT", "orders:1"]
-    classic = epoch_columns(["a"], [{"orders": (0,)}], None)
-    assert classic[1].split() == ["-", "orders:0", "-", "-"]
+    orders = TopicPartitions(topic_id=UUID(int=1), topic_name="orders", partitions=(1,))
+    first, second = (
+        Member(
+            member_id=id,
+            member_epoch=epoch,
+            client_id="",
+            client_host="",
+            subscribed_topic_names=(),
+            assignment=Assignment(topic_partitions=()),
+            target_assignment=Assignment(topic_partitions=target),
+            member_type=type,
+        )
+        for id, epoch, target, type in (("a", 3, (orders,), 0), ("b", 2, (), 1))
+    )
+    group = DescribedGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        group_epoch=3,
+        assignment_epoch=3,
+        assignor_name="uniform",
+        members=(first, second),
+    )
+    titles, *rows = epoch_columns(["a", "b"], [{"orders": (10, 9)}, {}], group)
+    assert titles == ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT", "UPGRADED")
+    assert rows == [("3", "orders:9,10", "3", "orders:1", "false"), ("2", "-", "3", "-", "true")]
+    assert [row[-1] for row in epoch_columns(["b"], [{}], group)] == ["TARGET-ASSIGNMENT", "-"]
+    assert epoch_columns(["a"], [{"orders": (0,)}], None)[1] == ("-", "orders:0", "-", "-")
 
 
 @for_rows(

@@ -114,6 +114,19 @@ SENTENCES = (
     ("3.9.1", 1, "kafka-configs --alter --ip 127.0.0.1 --add-config producer_byte_rate=1", "Only connection quota"),
     ("3.9.1", 1, "kafka-configs --alter --user a --add-config producer_byte_rate=x", "for producer_byte_rate: x"),
     ("3.9.1", 1, "kafka-acls --add --allow-principal a --topic t", "expected a string in format principalType:"),
+    (
+        "4.4.0",
+        1,
+        "kafka-acls --remove --force --allow-principal User:a --operation Create --group g",
+        "ResourceType GROUP only supports operations [ALL, ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ]",
+    ),
+    (
+        "4.4.0",
+        1,
+        "kafka-acls --remove --force --deny-principal User:a --operation Fly --cluster",
+        "ResourceType CLUSTER only supports operations [ALL, ALTER, ALTER_CONFIGS, CLUSTER_ACTION, CREATE, DESCRIBE, ",
+    ),
+    ("4.4.0", 1, "kafka-acls --remove --force --operation Fly --topic t", "ResourceType or operation Fly is unknown"),
     ("3.9.1", 1, "kafka-acls --list --principal a", "expected a string in format principalType:principalName but got"),
     (
         "3.9.1",

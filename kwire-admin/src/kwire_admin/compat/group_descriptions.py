@@ -7,18 +7,19 @@ preceded by an empty line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kwire_admin.compat.group_options import warn_of_unknown_ends
+from kwire_admin.compat.group_options import coordinator_text, warn_of_unknown_ends
 from kwire_admin.compat.script import java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, GroupDescription
+    from kwire.messages.kafka.consumer_group_describe import DescribedGroup
     from kwire_admin.compat.script import ScriptRun
 
-__all__ = ["CONSUMER_TYPES", "GroupEpochs", "describe_groups", "epoch_columns"]
+__all__ = ["CONSUMER_TYPES", "describe_groups", "epoch_columns"]
 
 CONSUMER_TYPES = ("classic", "consumer", "unknown")
 """The types of groups that the script knows; a broker before Kafka 3.7 does not report a type."""
@@ -34,27 +35,8 @@ OFFSET_TITLES = (
     *("CONSUMER-ID", "HOST", "CLIENT-ID"),
 )
 LEADER_EPOCH = OFFSET_TITLES.index("LEADER-EPOCH")
-OFFSET_WIDTHS = (15, 15, 10, 15, 15, 15, 15, 15, 15, 0)
-GROWING_OFFSET_COLUMNS = tuple(map(OFFSET_TITLES.index, ("GROUP", "TOPIC", "CONSUMER-ID", "HOST")))
-"""Columns of offsets that are as wide as their longest cell."""
-
-
-class GroupEpochs(NamedTuple):
-    """Epochs and targets that `--verbose` prints since 4.0.0 for a group of the new protocol (KIP-848).
-
-    Attributes:
-        group: the epoch of the group.
-        assignment: the epoch of its target assignment.
-        targets: the target assignment of each member, by its id.
-        members: the epoch of each member.
-        classic: the ids of members that still use the classic protocol.
-    """
-
-    group: int
-    assignment: int
-    targets: Mapping[str, Mapping[str, Sequence[int]]]
-    members: Mapping[str, int]
-    classic: frozenset[str]
+OFFSET_WIDTHS = (15, 15, 10, 15, 15, 15, 15, 15, 15)
+EPOCH_WIDTHS = (15, 20, 15, 20)
 
 
 async def describe_groups(run: ScriptRun, admin: AdminClient, names: Iterable[str], failure: str) -> None:
@@ -120,14 +102,14 @@ async def _describe_group(
     if "state" in values:
         await _print_state(run, admin, group)
     elif "members" in values:
-        _print_members(run, name, group, await _epochs(run, admin, group))
+        _print_members(run, name, group, await _with_epochs(run, admin, group))
     else:
         return await _print_offsets(run, admin, group, has_printed) or has_printed
     return False
 
 
-async def _epochs(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> GroupEpochs | None:
-    """Return the epochs of a group; None for a classic group, and where they are not printed."""
+async def _with_epochs(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> DescribedGroup | None:
+    """Return a group with its epochs; None for a classic group, and where they are not printed."""
     from kwire.client.admin import AdminError, GroupType
 
     if run.is_before(FIRST_WITH_EPOCHS) or "verbose" not in run.values or group.type is not GroupType.CONSUMER:
@@ -135,42 +117,27 @@ async def _epochs(run: ScriptRun, admin: AdminClient, group: GroupDescription) -
     described = (await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id]
     if isinstance(described, AdminError):
         raise described
-    struct, _ = described
-    return GroupEpochs(
-        struct.group_epoch,
-        struct.assignment_epoch,
-        {
-            member.member_id: {
-                topic.topic_name: topic.partitions for topic in member.target_assignment.topic_partitions
-            }
-            for member in struct.members
-        },
-        {member.member_id: member.member_epoch for member in struct.members},
-        frozenset(member.member_id for member in struct.members if member.member_type == 0),
-    )
+    return described[0]
 
 
 async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
-    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
-    broker = brokers.get(group.coordinator)
-    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
-    titles: tuple[str, ...] = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE")
-    cells: tuple[str, ...] = (group.group_id, address, group.assignor, group.state)
-    # 3.9.1 applies the width of the coordinator to the first column.
-    widths = [max(25, len(address)), 25, 20, 15]
-    if not run.is_before(FIRST_WITH_EPOCHS):
-        widths = [max(15, len(group.group_id)), max(25, len(address)), 20, 20]
-        cells = (group.group_id, address, group.assignor or "-", group.state)
-        if "verbose" in run.values:
-            epochs = await _epochs(run, admin, group)
-            titles = (*titles, "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
-            cells = (*cells, *map(_text, (None, None) if epochs is None else (epochs.group, epochs.assignment)))
-            widths += [15, 25]
-    run.print(f"\n{_line(titles, widths)} #MEMBERS")
-    run.print(f"{_line(cells, widths)} {len(group.members)}")
+    address = await coordinator_text(admin, group.coordinator, gap="  ")
+    epochs: dict[str, str] = {}
+    # 3.9.1 applies the width of the coordinator to the first column, and lets no other one grow.
+    is_old = run.is_before(FIRST_WITH_EPOCHS)
+    widths = (max(25, len(address)), 25, 20, 15) if is_old else (15, 25, 20, 20, 15, 25)
+    if not is_old and "verbose" in run.values:
+        described = await _with_epochs(run, admin, group)
+        epochs["GROUP-EPOCH"] = _text(None if described is None else described.group_epoch)
+        epochs["TARGET-ASSIGNMENT-EPOCH"] = _text(None if described is None else described.assignment_epoch)
+    titles = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", *epochs, "#MEMBERS")
+    assignor = group.assignor if is_old else group.assignor or "-"
+    row = (group.group_id, address, assignor, group.state, *epochs.values(), str(len(group.members)))
+    run.print()
+    run.print_rows([titles, row], widths[: len(titles) - 1], fixed=is_old)
 
 
-def _print_members(run: ScriptRun, name: str, group: GroupDescription | None, epochs: GroupEpochs | None) -> None:
+def _print_members(run: ScriptRun, name: str, group: GroupDescription | None, epochs: DescribedGroup | None) -> None:
     """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
     members = () if group is None else group.members
     rows = [
@@ -184,18 +151,19 @@ def _print_members(run: ScriptRun, name: str, group: GroupDescription | None, ep
         )
         for member in members
     ]
-    widths = [*(max([17 if at == INSTANCE else 15, *(len(row[at]) for row in rows)]) for at in range(5)), 15]
+    widths = [17 if at == INSTANCE else 15 for at in range(6)]
     shown = [at for at in range(6) if at != INSTANCE or any(row[at] for row in rows)]
     assignments = [member.assignment or {} for member in members]
+    endings: list[tuple[str, ...]]
     if "verbose" not in run.values:
-        endings = [""] * (len(rows) + 1)
+        endings = [("",)] * (len(rows) + 1)
     elif run.is_before(FIRST_WITH_EPOCHS):
-        endings = ["ASSIGNMENT", *map(_partitions_text, assignments)]
+        endings = [("ASSIGNMENT",), *((_partitions_text(assignment),) for assignment in assignments)]
     else:
         endings = epoch_columns([row[1] for row in rows], assignments, epochs)
-    for number, (row, ending) in enumerate(zip((MEMBER_TITLES, *rows), endings, strict=True)):
-        line = _line([row[at] for at in shown], [widths[at] for at in shown])
-        run.print(f"{'' if number else chr(10)}{line} {ending}")
+    table = [(*(row[at] for at in shown), *ending) for row, ending in zip((MEMBER_TITLES, *rows), endings, strict=True)]
+    run.print()
+    run.print_rows(table, [*(widths[at] for at in shown), *(EPOCH_WIDTHS if len(endings[0]) > 1 else ())])
 
 
 def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
@@ -205,25 +173,24 @@ def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
 
 
 def epoch_columns(
-    ids: Sequence[str], assignments: Sequence[Mapping[str, Sequence[int]]], epochs: GroupEpochs | None
-) -> list[str]:
-    """Return the columns that `--verbose` adds since 4.0.0, the titles first."""
-    titles = ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"]
-    rows = [
-        [
-            _text(None if epochs is None else epochs.members.get(member)),
+    ids: Sequence[str], assignments: Sequence[Mapping[str, Sequence[int]]], group: DescribedGroup | None
+) -> list[tuple[str, ...]]:
+    """Return the cells that `--verbose` adds since 4.0.0 (KIP-1099), the titles first."""
+    members = {} if group is None else {member.member_id: member for member in group.members}
+    classic = {id for id in ids if id in members and members[id].member_type == 0}
+    titles = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
+    rows: list[tuple[str, ...]] = [(*titles, "UPGRADED") if classic else titles]
+    for id, assignment in zip(ids, assignments, strict=True):
+        member = members.get(id)
+        target = () if member is None else member.target_assignment.topic_partitions
+        cells = (
+            _text(None if member is None else member.member_epoch),
             _topics_text(assignment),
-            _text(None if epochs is None else epochs.assignment),
-            _topics_text({} if epochs is None else epochs.targets.get(member, {})),
-        ]
-        for member, assignment in zip(ids, assignments, strict=True)
-    ]
-    widths = [15, max([20, *(len(row[1]) for row in rows)]), 15, max([20, *(len(row[3]) for row in rows)])]
-    lines = [_line(row, widths) for row in (titles, *rows)]
-    if epochs is None or epochs.classic.isdisjoint(ids):
-        return lines
-    upgraded = ["UPGRADED", *("false" if member in epochs.classic else "true" for member in ids)]
-    return [f"{line} {text}" for line, text in zip(lines, upgraded, strict=True)]
+            _text(None if group is None else group.assignment_epoch),
+            _topics_text({topic.topic_name: topic.partitions for topic in target}),
+        )
+        rows.append((*cells, "false" if id in classic else "true") if classic else cells)
+    return rows
 
 
 def _topics_text(assignment: Mapping[str, Sequence[int]]) -> str:
@@ -257,19 +224,12 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
         rows.append((group.group_id, partition.topic, str(partition.partition), epoch, *numbers, *consumer))
     if not rows:  # as Kafka's script, which prints no titles then
         return False
-    widths = [*OFFSET_WIDTHS]
-    for index in GROWING_OFFSET_COLUMNS:
-        widths[index] = max([15, *(len(row[index]) for row in rows)])
-    shown = [at for at in range(len(widths)) if at != LEADER_EPOCH or has_epochs]
-    start = "" if follows_table and run.is_before(FIRST_WITH_EPOCHS) else "\n"
-    for number, row in enumerate((OFFSET_TITLES, *rows)):
-        line = _line([row[at] for at in shown], [widths[at] for at in shown])
-        run.print(("" if number else start) + line)
+    shown = [at for at in range(len(OFFSET_TITLES)) if at != LEADER_EPOCH or has_epochs]
+    if not (follows_table and run.is_before(FIRST_WITH_EPOCHS)):
+        run.print()
+    table = [[row[at] for at in shown] for row in (OFFSET_TITLES, *rows)]
+    run.print_rows(table, [OFFSET_WIDTHS[at] for at in shown[:-1]])
     return True
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _text(number: int | None) -> str:

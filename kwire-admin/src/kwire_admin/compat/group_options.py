@@ -1,4 +1,4 @@
-"""Options and lines that the scripts of share groups and of streams groups have in common."""
+"""Options and lines that the scripts of groups have in common."""
 
 from __future__ import annotations
 
@@ -41,11 +41,20 @@ def check_action(values: OptionValues, *, before_last: str, views: Iterable[str]
     values.need("bootstrap-server")
     if action == "describe":
         need_one_of(values, action, "all-groups", "group")
-        if sum(view in values for view in views) > 1:
-            raise ScriptUsageError(f"Option [describe] takes at most one of these options: {listed(views)}")
-        if values.get("state") is not None:
-            raise ScriptUsageError("Option [describe] does not take a value for [state]")
+        check_views(values, views)
     return action
+
+
+def check_views(values: OptionValues, views: Iterable[str]) -> None:
+    """Check that a description has at most one view, and no value for `--state`.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+    """
+    if sum(view in values for view in views) > 1:
+        raise ScriptUsageError(f"Option [describe] takes at most one of these options: {listed(views)}")
+    if values.get("state") is not None:
+        raise ScriptUsageError("Option [describe] does not take a value for [state]")
 
 
 def need_one_of(values: OptionValues, action: str, *names: str) -> None:
@@ -102,9 +111,37 @@ async def print_groups(run: ScriptRun, admin: AdminClient, type: GroupType, stat
         for group in groups:
             run.print(group.group_id)
         return
-    width = max([15, *(len(group.group_id) for group in groups)])
-    for name, state in [("GROUP", "STATE"), *((group.group_id, group.state or "Unknown") for group in groups)]:
-        run.print(f"{name:<{width}} {state}")
+    run.print_rows([("GROUP", "STATE"), *((group.group_id, group.state or "Unknown") for group in groups)], (15,))
+
+
+def print_new_offsets(
+    run: ScriptRun, rows: Sequence[tuple[str, str, int, int]], widths: Sequence[int], *, fixed: bool, one_group: bool
+) -> None:
+    """Print the offsets of a reset, as a table or with `--export` as CSV.
+
+    Args:
+        rows: group, topic, partition, and offset.
+        widths: see `ScriptRun.print_rows`.
+        fixed: see there.
+        one_group: true to leave the group out of CSV.
+    """
+    if "export" not in run.values:
+        run.print()
+        run.print_rows([("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows], widths, fixed=fixed)
+        return
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(row[1:] if one_group else row for row in rows)
+    run.print(text.getvalue())
+
+
+async def coordinator_text(admin: AdminClient, id: int, *, gap: str) -> str:
+    """Return the address and the id of a coordinator, with a gap of blanks between them."""
+    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
+    broker = brokers.get(id)
+    return "-" if broker is None else f"{broker.host}:{broker.port}{gap}({broker.id})"
 
 
 async def warn_of_missing(run: ScriptRun, admin: AdminClient, what: Coordinated = "groups") -> None:
@@ -190,8 +227,15 @@ async def run_action(
         await others[action](run, admin, run.values)
 
 
+SHIFTS = (
+    ScriptOption("by-duration", "Reset offsets to a time before now, such as P1DT12H.", "duration"),
+    ScriptOption("shift-by", "Reset offsets by a positive or negative number of records.", "count", "Long"),
+)
+"""Options of a reset that share groups do not have."""
+
+
 def common_options(kind: str) -> tuple[ScriptOption, ...]:
-    """Return the options that both scripts have."""
+    """Return the options that all scripts of groups have."""
     return (
         BOOTSTRAP,
         COMMAND_CONFIG,

@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups --delete-offsets`."""
+"""`--delete-offsets` of `kafka-consumer-groups` and `kafka-streams-groups`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kwire_admin.compat.options import ScriptUsageError
 from kwire_admin.compat.script import ScriptFailed, java_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kwire.client.admin import AdminClient, AdminError, TopicPartition
     from kwire_admin.compat.script import ScriptRun
@@ -50,15 +50,22 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
     return chosen
 
 
-async def delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
-    """Delete offsets. An error of the group is an error of each of its partitions, as in Kafka."""
+async def delete_offsets(
+    run: ScriptRun, admin: AdminClient, topics: Sequence[str], others: Sequence[TopicPartition] = (), *, is_old: bool
+) -> None:
+    """Delete offsets. An error of the group is an error of each of its partitions, as in Kafka.
+
+    Args:
+        topics: topics, each with partitions if it has a colon.
+        others: partitions of other topics.
+        is_old: true for the lines of 3.9.1.
+    """
     from kwire.client.admin import AdminError
 
-    values = run.values
-    [group] = values.all("group")[:1]
+    [group] = run.values.all("group")[:1]
     rows: dict[tuple[str, int], AdminError | None] = {}
-    partitions: list[TopicPartition] = []
-    for text in values.all("topic"):
+    partitions = [*others]
+    for text in topics:
         try:
             partitions += await partitions_of_topics(admin, [text])
         except AdminError as error:
@@ -72,26 +79,21 @@ async def delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
         rows |= dict.fromkeys(partitions, error)
     run.has_failures = any(rows.values())
     of_partitions = next((error for (_, index), error in rows.items() if error is not None and index >= 0), None)
-    run.print(_deletion_text(run, group, of_group or of_partitions))
-    is_old = run.is_before(NEWEST)
-    widths = [30, 15, 15] if is_old else [max([15, *(len(topic) for topic, _ in rows)]), 10, 15]
+    run.print(_deletion_text(group, topics, of_group or of_partitions, is_old=is_old))
     run.print()
     cells: list[tuple[str, object, str]] = [("TOPIC", "PARTITION", "STATUS")]
     for (topic, index), failure in sorted(rows.items(), key=lambda row: row[0]):
         unknown = "Not Provided" if is_old else "-"
         reason = "" if failure is None else f"{':' if is_old else ''}{java_error(failure)}"
         cells.append((topic, unknown if index < 0 else index, f"Error: {reason}" if reason else "Successful"))
-    for row in cells:
-        run.print(" ".join(f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True)))
+    run.print_rows(cells, (30, 15) if is_old else (15, 10), fixed=is_old)
 
 
-def _deletion_text(run: ScriptRun, group: str, error: AdminError | None) -> str:
+def _deletion_text(group: str, topics: Sequence[str], error: AdminError | None, *, is_old: bool) -> str:
     """Return the line above the table of offsets that were deleted."""
-    is_old = run.is_before(NEWEST)
     if error is None:
-        topics = ",".join(run.values.all("topic"))
         return (
-            f"Request succeed for deleting offsets with topic {topics} group {group}"
+            f"Request succeed for deleting offsets with topic {','.join(topics)} group {group}"
             if is_old
             else f"Request succeeded for deleting offsets from group {group}."
         )

@@ -141,6 +141,21 @@ class ScriptRun:
         for row in rows:
             self.print("\t".join(f"{value!s:<{width}}" for value, width in zip(row, widths, strict=True)) + "\t")
 
+    def print_rows(self, rows: Sequence[Sequence[object]], widths: Sequence[int], *, fixed: bool = False) -> None:
+        """Print rows in columns as wide as their longest cell, as the scripts of groups do.
+
+        Args:
+            rows: the rows, of equal length. Cells behind the columns that have a width are printed as they are.
+            widths: the minimum widths.
+            fixed: true for columns that do not grow.
+        """
+        columns = [
+            width if fixed else max(width, *(len(str(row[at])) for row in rows)) for at, width in enumerate(widths)
+        ]
+        for row in rows:
+            cells = [f"{cell!s:<{width}}" for cell, width in zip(row, columns, strict=False)]
+            self.print(" ".join([*cells, *map(str, row[len(columns) :])]))
+
     def warn(self, line: str) -> None:
         """Print a line to stderr. A tool has one output."""
         if self.caller is not None:

@@ -48,7 +48,6 @@ async def run(run: ScriptRun) -> None:
     admin = await run.admin()
     if "add" in values:
         bindings = list(_bindings(values))
-        _check_operations(bindings)
         _print(run, "Adding", bindings)
         (await admin.create_acls(bindings)).raise_first()
         _print(run, "Current", await _listed(admin, values))
@@ -148,26 +147,29 @@ def _operation(text: str) -> str:
     from kwire.client.admin import AclOperation
 
     names = {operation.value.replace("_", ""): operation.value for operation in AclOperation}
-    try:
-        return names[text.replace("_", "").upper()]
-    except KeyError:
-        raise ScriptUsageError(f"ResourceType or operation {text} is unknown") from None
+    return names.get(text.replace("_", "").upper(), text)
 
 
-def _check_operations(bindings: Iterable[AclBinding]) -> None:
+def _check_operation(type: ResourceType, operation: str) -> None:
+    """Check that a resource type has an operation.
+
+    Raises:
+        ScriptUsageError: it does not. Kafka lists the operations in the order of a Java set.
+    """
     from kwire.client.admin import AclOperation
     from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
 
-    for binding in bindings:
-        supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[binding.resource_type]))
-        if binding.operation not in supported:
-            raise ScriptUsageError(
-                f"ResourceType {binding.resource_type.value} only supports operations "
-                + ", ".join(operation.camel_case for operation in supported)
-            )
+    supported = sorted(operation.value for operation in (AclOperation.ALL, *SUPPORTED_OPERATIONS[type]))
+    if operation not in supported:
+        raise ScriptUsageError(f"ResourceType {type.value} only supports operations [{', '.join(supported)}]")
 
 
 def _bindings(values: OptionValues) -> Iterable[AclBinding]:
+    """Yield the ACLs that the options describe.
+
+    Raises:
+        ScriptUsageError: a resource type does not have an operation.
+    """
     from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
 
     # One binding for each combination, as AclCommand makes them: without a host, from any.
@@ -176,6 +178,7 @@ def _bindings(values: OptionValues) -> Iterable[AclBinding]:
     for (type, name), (permission, word) in product(_resources(values), rules):
         principals, hosts = values.all(f"{word}-principal"), values.all(f"{word}-host") or ["*"]
         for principal, host, operation in product(principals, hosts, _operations(values, type)):
+            _check_operation(type, operation)
             yield AclBinding(
                 resource_type=type,
                 resource_name=name,
@@ -217,6 +220,10 @@ async def _remove(run: ScriptRun, admin: AdminClient) -> None:
     if values.all("allow-principal") or values.all("deny-principal"):
         filters = [binding.exact_filter() for binding in _bindings(values)]
     elif "operation" in values:
+        # Kafka's script ignores the operations here, and removes all ACLs of the resource.
+        names = AclOperation.__members__
+        if unknown := [text for text in values.all("operation") if _operation(text) not in names]:
+            raise ScriptUsageError(f"ResourceType or operation {unknown[0]} is unknown")
         filters = [
             replace(filter, operation=AclOperation[operation])
             for filter in _filters(values)

@@ -6,18 +6,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_groups
-from kwire_admin.compat.group_options import check_scenario, listed, need_one_of, warn_of_missing
+from kwire_admin.compat.group_options import (
+    SHIFTS,
+    check_scenario,
+    check_views,
+    common_options,
+    listed,
+    need_one_of,
+    print_new_offsets,
+    warn_of_missing,
+)
 from kwire_admin.compat.offset_deletions import FAILURE, NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    ZOOKEEPER,
-    Script,
-    ScriptFailed,
-    java_error,
-    number_read_late,
-)
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, java_error, number_read_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,7 +94,7 @@ async def _act(run: ScriptRun) -> None:
     elif action == "reset-offsets":
         await _reset(run, admin)
     else:
-        await delete_offsets(run, admin)
+        await delete_offsets(run, admin, values.all("topic"), is_old=run.is_before(NEWEST))
 
 
 def _check(run: ScriptRun) -> None:
@@ -109,10 +110,7 @@ def _check(run: ScriptRun) -> None:
     values.need("bootstrap-server")
     if "describe" in values:
         _need_groups(values, "describe")
-        if sum(view in values for view in VIEWS) > 1:
-            raise ScriptUsageError(f"Option [describe] takes at most one of these options: {listed(VIEWS)}")
-        if values.get("state") is not None:
-            raise ScriptUsageError("Option [describe] does not take a value for [state]")
+        check_views(values, VIEWS)
     if "delete" in values:
         _need_groups(values, "delete")
         if "topic" in values:
@@ -175,10 +173,11 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
         return
     width = max([15, *(len(group.group_id) for group in groups)]) + 10
     shown = [name for name in ("type", "state") if name in values]
-    run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
+    rows = [("GROUP", *map(str.upper, shown))]
     for group in groups:
         cells = {"type": group.type.value.title(), "state": group.state or ""}
-        run.print(" ".join([f"{group.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
+        rows.append((group.group_id, *(cells[name] for name in shown)))
+    run.print_rows(rows, (width, 20, 20))
 
 
 def _words(values: OptionValues, option: str) -> set[str]:
@@ -252,21 +251,9 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         if "execute" in values and targets:
             (await admin.alter_group_offsets(group, targets)).raise_first()
         rows += [(group, partition.topic, partition.partition, offset) for partition, offset in targets.items()]
-    if "export" in values:
-        import csv
-        import io
-
-        one = len(values.all("group")) == 1
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
-        run.print(text.getvalue())
-        return
-    widths = [30, 30, 10, 15]
-    if not run.is_before(NEWEST):
-        widths = [max([15, *(len(row[0]) for row in rows)]), max([15, *(len(row[1]) for row in rows)]), 10, 0]
-    run.print()
-    for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows):
-        run.print(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
+    is_old = run.is_before(NEWEST)
+    widths = (30, 30, 10, 15) if is_old else (15, 15, 10)
+    print_new_offsets(run, rows, widths, fixed=is_old, one_group=len(values.all("group")) == 1)
 
 
 async def plan_targets(
@@ -364,70 +351,14 @@ consumer_groups = Script(
     "kafka-consumer-groups",
     ("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "kafka.admin.ConsumerGroupCommand"),
     (
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         ZOOKEEPER,
-        ScriptOption("list", "List all consumer groups."),
-        ScriptOption(
-            "describe",
-            "Describe consumer group and list offset lag related to given group.",
-        ),
-        ScriptOption(
-            "delete",
-            "Pass in groups to delete topic partition offsets and ownership information.",
-        ),
-        ScriptOption("reset-offsets", "Reset offsets of consumer group."),
-        ScriptOption("delete-offsets", "Delete offsets of consumer group."),
-        ScriptOption("group", "The consumer group we wish to act on.", "consumer group"),
-        ScriptOption("all-groups", "Apply to all consumer groups."),
-        ScriptOption(
-            "topic",
-            "The topics with the offsets to delete or to reset, each with partitions such as orders:0,1.",
-            "topic",
-        ),
-        ScriptOption("all-topics", "Consider all topics assigned to a group in the `reset-offsets` process."),
-        ScriptOption(
-            "state",
-            "With '--describe', print the state of the group; with '--list', the states of all groups.",
-            "String",
-            optional=True,
-        ),
-        ScriptOption(
-            "type",
-            "With '--list', print the types of all groups, or only groups of these types: Classic, Consumer.",
-            "types",
-            optional=True,
-        ),
+        *common_options("consumer"),
+        *SHIFTS,
+        ScriptOption("topic", "The topics whose offsets are deleted or reset, as TOPIC or TOPIC:0,1.", "topic"),
+        ScriptOption("all-topics", "With --reset-offsets, consider all topics of the group."),
+        ScriptOption("type", "With --list, the types: all, or Classic, Consumer.", "types", optional=True),
         ScriptOption("validate-regex", "Let a broker of Kafka 4.1 check a regular expression (RE2).", "regex"),
         ScriptOption("new-consumer", "Groups of brokers: with it, --zookeeper is refused."),
-        ScriptOption("members", "Describe members of the group."),
-        ScriptOption(
-            "offsets", "Describe the group and list all topic partitions in the group along with their offset lag."
-        ),
-        ScriptOption("verbose", "Provide additional information, if any, when describing the group."),
-        ScriptOption("timeout", "The timeout that can be set for some use cases.", "timeout (ms)", "Long"),
-        ScriptOption("dry-run", "Only show results without executing changes on Consumer Groups."),
-        ScriptOption("execute", "Execute operation."),
-        ScriptOption("export", "Export operation execution to a CSV file."),
-        ScriptOption("to-offset", "Reset offsets to a specific offset.", "offset", "Long"),
-        ScriptOption("to-earliest", "Reset offsets to earliest offset."),
-        ScriptOption("to-latest", "Reset offsets to latest offset."),
-        ScriptOption("to-current", "Reset offsets to current offset."),
-        ScriptOption(
-            "to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"
-        ),
-        ScriptOption(
-            "by-duration",
-            "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
-            "duration",
-        ),
-        ScriptOption(
-            "shift-by",
-            "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
-            "number-of-offsets",
-            "Long",
-        ),
-        ScriptOption("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file"),
     ),
     run,
     FAILURE,

@@ -10,8 +10,10 @@ from kwire_admin.compat.group_options import (
     check_scenario,
     chosen_groups,
     common_options,
+    coordinator_text,
     delete_groups,
     need_one_of,
+    print_new_offsets,
     run_action,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
@@ -99,13 +101,6 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: str) -> None
         run.print(f"\nShare group '{group}' has no offset information.")
         return
     verbose = "verbose" in run.values
-    widths = (
-        max(15, len(group)),
-        max([15, *(len(partition.topic) for partition in offsets)]),
-        10,
-        13,
-        *([13] * verbose),
-    )
     rows: list[tuple[object, ...]] = [
         ("GROUP", "TOPIC", "PARTITION", *(["LEADER-EPOCH"] if verbose else []), "START-OFFSET", "LAG")
     ]
@@ -114,21 +109,20 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: str) -> None
         rows.append(
             (group, *partition, *epoch, _or_dash(offset.offset if offset.offset >= 0 else None), _or_dash(offset.lag))
         )
-    _print_rows(run, rows, widths)
+    run.print()
+    run.print_rows(rows, (15, 15, 10, 13, *([13] * verbose)))
 
 
 async def _print_state(run: ScriptRun, admin: AdminClient, group: Any, coordinator: int) -> None:
     _warn_if_empty(run, group)
-    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
-    broker = brokers.get(coordinator)
-    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
-    widths = (max(15, len(group.group_id)), max(25, len(address)), 15)
+    address = await coordinator_text(admin, coordinator, gap="  ")
     epochs = {"GROUP-EPOCH": group.group_epoch, "ASSIGNMENT-EPOCH": group.assignment_epoch}
     if "verbose" not in run.values:
         epochs.clear()
     titles = ("GROUP", "COORDINATOR (ID)", "STATE", *epochs, "#MEMBERS")
     row = (group.group_id, address, group.group_state, *epochs.values(), len(group.members))
-    _print_rows(run, [titles, row], (*widths, 12, 17)[: len(titles) - 1])
+    run.print()
+    run.print_rows([titles, row], (15, 25, 15, 12, 17)[: len(titles) - 1])
 
 
 def _print_members(run: ScriptRun, group: Any) -> None:
@@ -138,7 +132,6 @@ def _print_members(run: ScriptRun, group: Any) -> None:
     verbose = "verbose" in run.values
     titles = ("CONSUMER-ID", "HOST", "CLIENT-ID")
     members = sorted(((member.member_id, member.client_host, member.client_id), member) for member in group.members)
-    widths = [max([15, *(len(names[index]) for names, _ in members)]) for index in range(3)]
     rows: list[tuple[object, ...]] = [
         ("GROUP", *titles, "#PARTITIONS", *(["MEMBER-EPOCH"] if verbose else []), "ASSIGNMENT")
     ]
@@ -147,20 +140,13 @@ def _print_members(run: ScriptRun, group: Any) -> None:
         count = sum(map(len, assigned.values()))
         text = ";".join(f"{topic}:{','.join(map(str, indexes))}" for topic, indexes in sorted(assigned.items()))
         rows.append((group.group_id, *names, count, *([member.member_epoch] if verbose else []), text))
-    _print_rows(run, rows, (max(15, len(group.group_id)), *widths, 12, *([13] * verbose)))
+    run.print()
+    run.print_rows(rows, (15, 15, 15, 15, 12, *([13] * verbose)))
 
 
 def _warn_if_empty(run: ScriptRun, group: Any) -> None:
     if group.group_state == "Empty":
         run.warn(f"\nShare group '{group.group_id}' has no active members.")
-
-
-def _print_rows(run: ScriptRun, rows: list[tuple[object, ...]] | list[Any], widths: tuple[int, ...]) -> None:
-    """Print rows after an empty line; the last column has no width."""
-    run.print()
-    for row in rows:
-        cells = [f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        run.print(" ".join([*cells, str(row[-1])]))
 
 
 def _or_dash(number: int | None) -> object:
@@ -203,16 +189,11 @@ async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> No
         targets[partition] = planned.after
     if "execute" in values and targets:
         (await admin.alter_share_group_offsets(group, targets)).raise_first()
-    if "export" in values:
-        for partition, offset in targets.items():
-            run.print(f"{partition.topic},{partition.partition},{offset}")
+    if not targets:
         run.print()
-    elif targets:
-        widths = (max(15, len(group)), max(15, *(len(partition.topic) for partition in targets)), 10)
-        rows = [(group, *partition, offset) for partition, offset in targets.items()]
-        _print_rows(run, [("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows], widths)
-    else:
-        run.print()
+        return
+    rows = [(group, *partition, offset) for partition, offset in targets.items()]
+    print_new_offsets(run, rows, (15, 15, 10), fixed=False, one_group=True)
 
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
@@ -229,8 +210,8 @@ async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValu
         statuses = {
             topic: "Successful" if error is None else f"Error: {error.text}" for topic, error in outcomes.items()
         }
-    width = max([15, *map(len, statuses)])
-    _print_rows(run, [("TOPIC", "STATUS"), *sorted(statuses.items())], (width,))
+    run.print()
+    run.print_rows([("TOPIC", "STATUS"), *sorted(statuses.items())], (15,))
 
 
 share_groups = Script(

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from kwire_admin.compat.group_options import (
     EXECUTION,
+    SHIFTS,
     check_action,
     check_execution,
     check_scenario,
     chosen_groups,
     common_options,
+    coordinator_text,
     delete_groups,
     listed,
     need_one_of,
+    print_new_offsets,
     run_action,
     warn_of_unknown_ends,
 )
@@ -119,59 +122,45 @@ async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) ->
 async def _print_state(run: ScriptRun, admin: AdminClient, group: Any, coordinator: int) -> None:
     if group.group_state == "Empty":
         run.print(f"\nError: Streams group '{group.group_id}' has no active members.")
-    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
-    broker = brokers.get(coordinator)
-    address = "-" if broker is None else f"{broker.host}:{broker.port} ({broker.id})"
-    verbose = "verbose" in run.values
-    widths = (max(15, len(group.group_id)), max(25, len(address)), 15, 25, *([15, 25] * verbose))
-    epochs = [("GROUP-EPOCH", group.group_epoch), ("TARGET-ASSIGNMENT-EPOCH", group.assignment_epoch)] * verbose
-    _print_rows(
-        run,
-        widths,
-        ("GROUP", "COORDINATOR (ID)", "ASSIGNOR", "STATE", *(title for title, _ in epochs), "#MEMBERS"),
-        (
-            group.group_id,
-            address,
-            group.assignor_name or "",
-            group.group_state,
-            *(epoch for _, epoch in epochs),
-            len(group.members),
-        ),
-    )
+    address = await coordinator_text(admin, coordinator, gap=" ")
+    epochs = {"GROUP-EPOCH": group.group_epoch, "TARGET-ASSIGNMENT-EPOCH": group.assignment_epoch}
+    if "verbose" not in run.values:
+        epochs.clear()
+    titles = ("GROUP", "COORDINATOR (ID)", "ASSIGNOR", "STATE", *epochs, "#MEMBERS")
+    assignor = group.assignor_name or ""
+    row = (group.group_id, address, assignor, group.group_state, *epochs.values(), len(group.members))
+    run.print_rows([titles, row], (15, 25, 15, 25, 15, 25)[: len(titles) - 1])
 
 
 def _print_members(run: ScriptRun, group: Any) -> None:
     members = sorted(group.members, key=lambda member: member.member_id)
     if not members:
         return
-    group_width = max(15, len(group.group_id))
-    names = [(member.member_id, member.process_id, member.client_id) for member in members]
-    id_width, process_width, client_width = (max(15, *(len(row[index]) for row in names)) for index in range(3))
     if "verbose" not in run.values:
-        rows = [(group.group_id, *row, _tasks(member.assignment)) for row, member in zip(names, members, strict=True)]
-        widths: tuple[int, ...] = (group_width, id_width, process_width, client_width)
-        _print_rows(run, widths, ("GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"), *rows)
+        rows: list[tuple[object, ...]] = [("GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS")]
+        rows += [
+            (group.group_id, member.member_id, member.process_id, member.client_id, _tasks(member.assignment))
+            for member in members
+        ]
+        run.print_rows(rows, (15, 15, 15, 15))
         return
     titles = ("GROUP", "TARGET-ASSIGNMENT-EPOCH", "TOPOLOGY-EPOCH", "MEMBER", "MEMBER-PROTOCOL", "MEMBER-EPOCH")
-    _print_rows(
-        run,
-        (group_width, 25, 14, id_width, 15, 15, process_width, client_width),
-        (*titles, "PROCESS", "CLIENT-ID", "ASSIGNMENTS"),
-        *(
-            (
-                group.group_id,
-                group.assignment_epoch,
-                member.topology_epoch,
-                member.member_id,
-                "classic" if member.is_classic else "streams",
-                member.member_epoch,
-                member.process_id,
-                member.client_id,
-                _tasks(member.assignment) + _tasks(member.target_assignment, "TARGET-"),
-            )
-            for member in members
-        ),
-    )
+    rows = [(*titles, "PROCESS", "CLIENT-ID", "ASSIGNMENTS")]
+    rows += [
+        (
+            group.group_id,
+            group.assignment_epoch,
+            member.topology_epoch,
+            member.member_id,
+            "classic" if member.is_classic else "streams",
+            member.member_epoch,
+            member.process_id,
+            member.client_id,
+            _tasks(member.assignment) + _tasks(member.target_assignment, "TARGET-"),
+        )
+        for member in members
+    ]
+    run.print_rows(rows, (15, 25, 14, 15, 15, 15, 15, 15))
 
 
 def _tasks(assignment: Any, prefix: str = "") -> str:
@@ -210,8 +199,8 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None
         epoch = "-" if offset is None or offset.leader_epoch is None else offset.leader_epoch
         rows.append((group.group_id, *partition, *([current, epoch, log_end] if verbose else []), lag))
     titles = ("CURRENT-OFFSET", "LEADER-EPOCH", "LOG-END-OFFSET") if verbose else ()
-    widths = (max(15, len(group.group_id)), max(15, *(len(partition.topic) for partition in partitions)), 10)
-    _print_rows(run, (*widths, *([15] * 3 * verbose)), ("GROUP", "TOPIC", "PARTITION", *titles, "OFFSET-LAG"), *rows)
+    rows.insert(0, ("GROUP", "TOPIC", "PARTITION", *titles, "OFFSET-LAG"))
+    run.print_rows(rows, (15, 15, 10, *([15] * 3 * verbose)))
 
 
 def _inputs(group: Any, member: Any) -> Iterable[TopicPartition]:
@@ -241,13 +230,6 @@ def _internal_topics(group: Any) -> list[str]:
         for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics)
     }
     return sorted(committed)
-
-
-def _print_rows(run: ScriptRun, widths: Sequence[int], *rows: Sequence[object]) -> None:
-    """Print rows; the last column has no width."""
-    for row in rows:
-        cells = [f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        run.print(" ".join([*cells, str(row[-1])]))
 
 
 async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
@@ -282,20 +264,12 @@ async def _delete_topics(run: ScriptRun, admin: AdminClient, topics: Sequence[st
 async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from kwire.client.admin import GroupType
 
-    rows: list[tuple[str, TopicPartition, int]] = []
+    rows: list[tuple[str, str, int, int]] = []
     groups = await chosen_groups(run, admin, GroupType.STREAMS)
     for group in groups:
         targets = await _reset_group(run, admin, values, group)
-        rows += [(group, partition, offset) for partition, offset in targets.items()]
-    if "export" in values:
-        for group, partition, offset in rows:
-            prefix = "" if len(groups) == 1 else f"{group},"
-            run.print(f"{prefix}{partition.topic},{partition.partition},{offset}")
-        run.print()
-        return
-    run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
-    for group, partition, offset in rows:
-        run.print(f"{group:<30} {partition.topic:<30} {partition.partition:<10} {offset:<15}")
+        rows += [(group, *partition, offset) for partition, offset in targets.items()]
+    print_new_offsets(run, rows, (30, 30, 10, 15), fixed=True, one_group=len(groups) == 1)
 
 
 async def _reset_group(
@@ -345,36 +319,14 @@ async def _chosen_partitions(admin: AdminClient, values: OptionValues, group: An
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from kwire.client.admin import AdminError
-    from kwire_admin.compat.offset_deletions import partitions_of_topics
+    from kwire_admin.compat.offset_deletions import delete_offsets
 
     name = values.get("group") or ""
-    statuses: list[tuple[str, object, str]] = []
     partitions: list[TopicPartition] = []
     if "all-input-topics" in values:
         committed = (await admin.list_group_offsets([name]))[name]
         partitions = [] if isinstance(committed, AdminError) else sorted(committed)
-    for text in values.all("input-topic"):
-        try:
-            partitions += await partitions_of_topics(admin, [text])
-        except AdminError as error:
-            statuses.append((text.partition(":")[0], "-", f"Error: {java_error(error)}"))
-    heading = f"Request succeeded for deleting offsets from group {name}."
-    try:
-        outcomes = await admin.delete_group_offsets(name, partitions) if partitions else {}
-    except AdminError as error:
-        heading = f"\nError: {error.text}"
-        statuses += [(*partition, f"Error: {java_error(error)}") for partition in partitions]
-    else:
-        if any(error is not None for error in outcomes.values()):
-            heading = "\nError: Encountered some partition-level error, see the follow-up details."
-        for partition in partitions:
-            failure = outcomes.get(str(partition))
-            statuses.append((*partition, "Successful" if failure is None else f"Error: {java_error(failure)}"))
-    run.print(heading)
-    width = max([15, *(len(topic) for topic, *_ in statuses)])
-    run.print(f"\n{'TOPIC':<{width}} {'PARTITION':<10} {'STATUS':<15}")
-    for topic, index, status in statuses:
-        run.print(f"{topic:<{width}} {index!s:<10} {status:<15}")
+    await delete_offsets(run, admin, values.all("input-topic"), partitions, is_old=False)
 
 
 streams_groups = Script(
@@ -387,8 +339,7 @@ streams_groups = Script(
             "input-topic", "An input topic whose offsets are deleted or reset, as TOPIC or TOPIC:0,1.", "topic"
         ),
         ScriptOption("all-input-topics", "All input topics of the topology of the group."),
-        ScriptOption("by-duration", "Reset offsets by a duration before now, as PnDTnHnMnS.", "duration"),
-        ScriptOption("shift-by", "Reset offsets by a positive or negative number of messages.", "count", "Long"),
+        *SHIFTS,
         ScriptOption("delete-internal-topic", "With --reset-offsets --execute, delete this internal topic.", "topic"),
         ScriptOption("delete-all-internal-topics", "With --reset-offsets or --delete, delete all internal topics."),
     ),
