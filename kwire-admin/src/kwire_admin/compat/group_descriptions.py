@@ -117,7 +117,8 @@ async def _with_epochs(run: ScriptRun, admin: AdminClient, group: GroupDescripti
     described = (await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id]
     if isinstance(described, AdminError):
         raise described
-    return described[0]
+    with_epochs: DescribedGroup = described[0]
+    return with_epochs
 
 
 async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:

@@ -232,6 +232,10 @@ class Script:
     banners: Mapping[str, str] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
 
+    def chosen_options(self, *names: str) -> tuple[ScriptOption, ...]:
+        """Return some of the options, for another script that has them as well."""
+        return tuple(option for option in self.options if option.name in names)
+
     def run(self, arguments: Sequence[str], release: str | None = None) -> int:
         """Run the script, and return its exit code: 0, or 1 for any error.
 

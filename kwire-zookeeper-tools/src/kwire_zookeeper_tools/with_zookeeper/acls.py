@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import Script, ScriptFailed
+from kwire_admin.compat.scripts.acls import ACTIONS, FAILURE, acls
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     Resource = tuple[ResourceType, str]
 
-ACTIONS = ("list", "add", "remove")
-FAILURE = "Error while executing ACL command: "
 PROPERTY = "zookeeper.connect"
 OPERATIONS = ("Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "All")
 """The operations of Kafka 0.9 and 0.10."""
@@ -186,28 +185,12 @@ script = Script(
     "kafka-acls",
     ("kafka.admin.AclCommand",),
     (
-        ScriptOption(
-            "authorizer",
-            "The authorizer: SimpleAclAuthorizer or AclAuthorizer.",
-            "class",
-        ),
+        ScriptOption("authorizer", "The authorizer: SimpleAclAuthorizer or AclAuthorizer.", "class"),
         ScriptOption(
             "authorizer-properties", "REQUIRED: the ZooKeeper, such as zookeeper.connect=localhost:2181.", "properties"
         ),
-        ScriptOption("list", "List ACLs for the specified resource, or all."),
-        ScriptOption("add", "Indicates you are trying to add ACLs."),
-        ScriptOption("remove", "Indicates you are trying to remove ACLs."),
-        ScriptOption("force", "Assume Yes to all queries and do not prompt."),
-        ScriptOption("topic", "Topic to which ACLs should be added or removed.", "topic"),
-        ScriptOption("group", "Consumer Group to which the ACLs should be added or removed.", "group"),
-        ScriptOption("cluster", "Add/Remove cluster ACLs."),
-        ScriptOption("operation", f"Operation that is allowed or denied: {', '.join(OPERATIONS)}.", "operation"),
-        ScriptOption("allow-principal", "Principal is in principalType:name format.", "allow-principal"),
-        ScriptOption("deny-principal", "Principal is in principalType:name format.", "deny-principal"),
-        ScriptOption("allow-host", "Host from which --allow-principal will have access.", "allow-host"),
-        ScriptOption("deny-host", "Host from which --deny-principal will be denied access.", "deny-host"),
-        ScriptOption("producer", "Convenience option to add/remove ACLs for producer role."),
-        ScriptOption("consumer", "Convenience option to add/remove ACLs for consumer role."),
+        *acls.chosen_options("list", "add", "remove", "force", "topic", "group", "cluster", "operation"),
+        *acls.chosen_options("allow-principal", "deny-principal", "allow-host", "deny-host", "producer", "consumer"),
     ),
     run,
     FAILURE,

@@ -15,6 +15,7 @@ from kwire_admin.compat.scripts.configs import (
     paired_names,
     quota_entity,
 )
+from kwire_admin.compat.scripts.configs import configs as new_configs
 from kwire_admin.reassignment.throttle import RATES
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 from kwire_zookeeper_tools.with_zookeeper.entity_configs import (
@@ -201,13 +202,9 @@ script = Script(
     ("kafka.admin.ConfigCommand",),
     (
         ZOOKEEPER,
-        ScriptOption("describe", "List configs for the given entity."),
-        ScriptOption("alter", "Alter the configuration for the entity."),
         ScriptOption("entity-type", "Type of entity (topics/clients/users/brokers)", "type"),
-        ScriptOption("entity-name", "Name of entity (topic name/client id/user principal name/broker id)", "name"),
-        ScriptOption("entity-default", "Default entity name for clients/users."),
-        ScriptOption("add-config", "Key Value pairs of configs to add.", "k1=v1,k2=[v1,v2,v2]"),
-        ScriptOption("delete-config", "Config keys to remove 'k1,k2'.", "keys"),
+        *new_configs.chosen_options("describe", "alter", "add-config", "delete-config"),
+        *new_configs.chosen_options("entity-name", "entity-default"),
         ScriptOption("force", "Accepted: there is no question to suppress."),
     ),
     run,

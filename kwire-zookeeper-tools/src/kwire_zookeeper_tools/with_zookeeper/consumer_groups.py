@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.scripts.consumer_groups import consumer_groups
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -61,10 +62,7 @@ script = Script(
     ("kafka.admin.ConsumerGroupCommand",),
     (
         ZOOKEEPER,
-        ScriptOption("list", "List all consumer groups."),
-        ScriptOption("describe", "Describe consumer group and list offset lag related to given group."),
-        ScriptOption("delete", "Pass in groups to delete topic partition offsets and ownership information."),
-        ScriptOption("group", "The consumer group we wish to act on.", "consumer group"),
+        *consumer_groups.chosen_options("list", "describe", "delete", "group"),
         ScriptOption("topic", "The topic whose consumer group information should be deleted.", "topic"),
     ),
     run,

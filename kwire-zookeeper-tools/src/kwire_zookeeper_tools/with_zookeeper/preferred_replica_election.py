@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.scripts.leader_election import PATH, by_topic, read_partitions
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire_admin.compat.script import ScriptRun
+    from kwire_admin.compat.scripts.leader_election import Partition
 
 FAILURE = "Failed to start preferred replica election"
 MISSING = "No such file or directory"
@@ -25,34 +25,26 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: the file is invalid, or an election failed.
     """
     from kwire.messages.kafka.error_codes import ErrorCode
-    from kwire_admin.operations.declaration import ToolFailed
     from kwire_admin.operations.partitions import existing_partitions
     from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
-    from kwire_zookeeper_tools.json_files import read_partitions
 
     run.values.need("zookeeper")
     admin = await tool_run(run).admin()
-    existing = [
-        ListedPartition(existing_partition.topic, existing_partition.partition)
-        for existing_partition in await existing_partitions(admin)
-    ]
+    existing: list[Partition] = [*await existing_partitions(admin)]
     path = run.values.get("path-to-json-file")
     try:
-        chosen = existing if path is None else [*read_partitions(Path(path))]
-    except ToolFailed as error:
+        chosen = existing if path is None else read_partitions(path)
+    except ScriptFailed as error:
         if str(error).endswith(MISSING):  # Kafka's script prints a trace, which begins with this line
             missing = f"java.io.FileNotFoundException: {path} ({MISSING})"
             raise ScriptFailed(f"{FAILURE}\n{missing}", on_stdout=True) from None
         run.warn(str(error))
         raise ScriptFailed(FAILURE, on_stdout=True) from None
     valid = [partition for partition in chosen if partition in existing]
-    by_topic: dict[str, list[int]] = {}
-    for partition in valid:
-        by_topic.setdefault(partition.topic, []).append(partition.partition)
     # The script only starts elections, so it does not say that a preferred replica cannot lead.
     errors = {
         item: error
-        for item, error in (await admin.elect_leaders(by_topic)).errors.items()
+        for item, error in (await admin.elect_leaders(by_topic(valid))).errors.items()
         if error.code != ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     }
     if errors:
@@ -61,14 +53,14 @@ async def run(run: ScriptRun) -> None:
     if run.is_before("0.10.0.0"):
         run.print(f"Successfully started preferred replica election for partitions {_set(chosen)}")
         return
-    document = PreferredReplicaElection(tuple(valid)).encode().decode()
+    document = PreferredReplicaElection(tuple(ListedPartition(*partition) for partition in valid)).encode().decode()
     run.print(f"Created preferred replica election path with {document}")
     run.print(f"Successfully started preferred replica election for partitions {_set(valid)}")
     for partition in chosen:
         if partition not in valid:
             run.print(
                 "Skipping preferred replica leader election for partition "
-                f"[{partition.topic},{partition.partition}] since it doesn't exist."
+                f"[{partition[0]},{partition[1]}] since it doesn't exist."
             )
 
 
@@ -82,7 +74,7 @@ script = Script(
     ("kafka.admin.PreferredReplicaLeaderElectionCommand",),
     (
         ZOOKEEPER,
-        ScriptOption("path-to-json-file", "The JSON file with the list of partitions.", "list of partitions"),
+        PATH,
     ),
     run,
     f"{FAILURE}\n",

@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.options import ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
-from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers, throttles_to_clear
+from kwire_admin.compat.scripts.reassign_partitions import FAILURE as NEW_FAILURE
+from kwire_admin.compat.scripts.reassign_partitions import (
+    propose,
+    read_targets,
+    reassign_partitions,
+    throttle_brokers,
+    throttles_to_clear,
+)
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient, TopicDescription
     from kwire_admin.compat.script import ScriptRun
-    from kwire_admin.compat.scripts.reassign_partitions import Targets
+    from kwire_admin.compat.scripts.reassign_partitions import Assigned, Targets
 
 DYNAMIC = (1, 2)
 """The sources of configs that are set for a topic or a broker, of ConfigSource."""
@@ -49,75 +56,48 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError(
             f"If --{chosen[0]} option is used, command must include --reassignment-json-file that was {when} option"
         )
-    if chosen == ["generate"]:
-        await _generate(run)
-    elif chosen == ["execute"]:
-        await _execute(run, _read_targets(file or ""))
-    else:
-        await _verify(run, _read_targets(file or ""))
+    try:
+        if chosen == ["generate"]:
+            await _generate(run)
+        elif chosen == ["execute"]:
+            await _execute(run, read_targets(_existing(file))[0])
+        else:
+            await _verify(run, read_targets(_existing(file))[0])
+    except ScriptFailed as error:
+        reason = str(error)
+        if reason.startswith(NEW_FAILURE):  # of a function of the newer script
+            reason = FAILURE + reason.removeprefix(NEW_FAILURE)
+        raise ScriptFailed(reason, on_stdout=True) from None
 
 
 async def _admin(run: ScriptRun) -> AdminClient:
     return await tool_run(run).admin()
 
 
-def _check_file(path: str) -> Path:
+def _existing(path: str | None) -> str:
+    """Return the path of a file that can be opened; of one that cannot, the old script prints the error of Java."""
     try:
-        Path(path).open("rb").close()
+        Path(path or "").open("rb").close()
     except OSError as error:
         raise ScriptFailed(f"{FAILURE}{path} ({error.strerror})", on_stdout=True) from None
-    return Path(path)
+    return path or ""
 
 
-def _read_targets(path: str) -> Targets:
-    from kwire_zookeeper_tools.json_files import read_reassignment
-
-    targets: Targets = {}
-    for partition, replicas in read_reassignment(_check_file(path)).items():
-        targets.setdefault(partition.topic, {})[partition.partition] = replicas
-    return targets
-
-
-def _document(partitions: Iterable[tuple[str, int, tuple[int, ...]]]) -> str:
+def _document(partitions: Iterable[Assigned]) -> str:
     from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
 
     return ReassignPartitions(tuple(PartitionReassignment(*partition) for partition in partitions)).encode().decode()
 
 
 async def _generate(run: ScriptRun) -> None:
-    from random import Random
-
-    from kwire.metadata.replica_assignment import ImpossibleAssignment, assign_replicas
-    from kwire_admin.operations.partitions import parse_numbers
-    from kwire_zookeeper_tools.json_files import read_topics
-
-    values = run.values
-    brokers = parse_numbers(values.get("broker-list") or "") or ()
-    twice = sorted({id for id in brokers if brokers.count(id) > 1})
-    if twice:
-        listed = ",".join(map(str, twice))
-        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {listed}", on_stdout=True)
-    admin = await _admin(run)
-    described = await _topics(admin, read_topics(_check_file(values.get("topics-to-move-json-file") or "")))
-    racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
-    # Brokers that are not live are left out, as by Kafka's script: they could not become replicas.
-    chosen = {id: None if "disable-rack-aware" in values else racks[id] for id in brokers if id in racks}
-    if len({rack is None for rack in chosen.values()}) > 1:
-        raise ScriptFailed(
-            f"{FAILURE}Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
-            "assignment without rack information.",
-            on_stdout=True,
-        )
-    proposed = []
-    for name, topic in described.items():
-        try:
-            assigned = assign_replicas(chosen, len(topic.partitions), len(topic.partitions[0].replicas), Random())
-        except ImpossibleAssignment as error:
-            raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
-        proposed += [(name, index, replicas) for index, replicas in enumerate(assigned)]
+    _existing(run.values.get("topics-to-move-json-file"))
+    brokers = (run.values.get("broker-list") or "").split(",")
+    if twice := sorted({id for id in brokers if brokers.count(id) > 1}):  # a newer script prints it as a list of Java
+        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {','.join(twice)}")
+    current, proposed = await propose(run, await _admin(run))
     # Before 0.10.2, the empty line was below the titles.
     title, end = ("\n", "") if run.is_before("0.10.2.0") else ("", "\n")
-    run.print(f"Current partition replica assignment\n{title}{_document(_current(described))}{end}")
+    run.print(f"Current partition replica assignment\n{title}{_document(current)}{end}")
     run.print(f"Proposed partition reassignment configuration\n{title}{_document(proposed)}")
 
 
@@ -127,7 +107,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
     return await existing_topics(admin, names)
 
 
-def _current(described: dict[str, TopicDescription]) -> list[tuple[str, int, tuple[int, ...]]]:
+def _current(described: dict[str, TopicDescription]) -> list[Assigned]:
     return [
         (name, partition.partition, partition.replicas)
         for name, topic in described.items()
@@ -206,14 +186,8 @@ script = Script(
     ("kafka.admin.ReassignPartitionsCommand",),
     (
         ZOOKEEPER,
-        ScriptOption("generate", "Generate a candidate partition reassignment configuration."),
-        ScriptOption("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
-        ScriptOption("verify", "Verify if the reassignment completed."),
-        ScriptOption("reassignment-json-file", "The JSON file with the partition reassignment configuration.", "path"),
-        ScriptOption("topics-to-move-json-file", "The topics to move, for --generate.", "path"),
-        ScriptOption("broker-list", 'The list of brokers in the form "0,1,2".', "brokerlist"),
-        ScriptOption("disable-rack-aware", "Disable rack aware replica assignment."),
-        ScriptOption("throttle", "The movement of partitions is throttled to this value (bytes/sec).", "rate", "Long"),
+        *reassign_partitions.chosen_options("generate", "execute", "verify", "disable-rack-aware", "throttle"),
+        *reassign_partitions.chosen_options("reassignment-json-file", "topics-to-move-json-file", "broker-list"),
     ),
     run,
     FAILURE,

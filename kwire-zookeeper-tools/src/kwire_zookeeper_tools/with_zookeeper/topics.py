@@ -10,7 +10,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
-from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION
+from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION, topics
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ async def _matching_topics(admin: AdminClient, pattern: str | None) -> dict[str,
     from kwire_admin.operations.partitions import existing_topics
     from kwire_admin.operations.topic_filter import TopicFilter
 
-    topics = TopicFilter(pattern or ".*")
-    return {name: topic for name, topic in (await existing_topics(admin)).items() if topics.accepts(name)}
+    accepts = TopicFilter(pattern or ".*").accepts
+    return {name: topic for name, topic in (await existing_topics(admin)).items() if accepts(name)}
 
 
 async def _list(run: ScriptRun, admin: AdminClient, pattern: str | None) -> None:
@@ -322,26 +322,9 @@ script = Script(
     ("kafka.admin.TopicCommand",),
     (
         ZOOKEEPER,
-        ScriptOption("list", "List all available topics."),
-        ScriptOption("describe", "List details for the given topics."),
-        ScriptOption("create", "Create a new topic."),
-        ScriptOption("alter", "Alter the number of partitions, replica assignment, and/or configuration."),
-        ScriptOption("delete", "Delete a topic."),
-        ScriptOption("topic", "The topic; a regular expression except for --create.", "topic"),
-        ScriptOption("config", "A topic configuration override.", "name=value"),
+        *topics.chosen_options(*ACTIONS, *FILTERS, "topic", "config", "partitions", "replication-factor"),
+        *topics.chosen_options("replica-assignment", "if-exists", "if-not-exists"),
         ScriptOption("delete-config", "A topic configuration override to be removed.", "name"),
-        ScriptOption("partitions", "The number of partitions.", "# of partitions", "Integer"),
-        ScriptOption("replication-factor", "The replication factor.", "replication factor", "Integer"),
-        ScriptOption(
-            "replica-assignment",
-            "A list of manual partition-to-broker assignments.",
-            "broker_id_for_part1_replica1:broker_id_for_part1_replica2,...",
-        ),
-        ScriptOption("under-replicated-partitions", "Only show under replicated partitions."),
-        ScriptOption("unavailable-partitions", "Only show partitions whose leader is not available."),
-        ScriptOption("topics-with-overrides", "Only show topics that have overridden configs."),
-        ScriptOption("if-exists", "Only execute the action if the topic exists."),
-        ScriptOption("if-not-exists", "Only execute the action if the topic does not exist."),
         ScriptOption("force", "Accepted: there is no question to suppress."),
         ScriptOption("disable-rack-aware", "Accepted: the controller places replicas, and does not need all racks."),
     ),

@@ -77,11 +77,11 @@ async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: boo
     admin = await run.admin()
     if chosen is not None and not chosen:  # Kafka's script ends with 0 and prints nothing
         return
-    outcomes = await admin.elect_leaders(None if chosen is None else _by_topic(chosen), unclean=unclean)
+    outcomes = await admin.elect_leaders(None if chosen is None else by_topic(chosen), unclean=unclean)
     needless = outcomes.unchanged
     elected = [item for item, error in outcomes.items() if error is None and item not in needless]
     if elected and admin.dialect == "kip4":  # nodes have only started the elections
-        await admin.wait_until_preferred(_by_topic(map(_partition, elected)))
+        await admin.wait_until_preferred(by_topic(map(_partition, elected)))
     type = "UNCLEAN" if unclean else "PREFERRED"
     if elected:
         run.print(f"Successfully completed leader election ({type}) for partitions {', '.join(sorted(elected))}")
@@ -98,11 +98,12 @@ def _partition(item: str) -> Partition:
     return topic, int(index)
 
 
-def _by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:
-    by_topic: dict[str, list[int]] = defaultdict(list)
+def by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:
+    """Return the indexes of partitions by topic."""
+    indexes: dict[str, list[int]] = defaultdict(list)
     for topic, index in chosen:
-        by_topic[topic].append(index)
-    return dict(by_topic)
+        indexes[topic].append(index)
+    return dict(indexes)
 
 
 ADMIN_CONFIG = ScriptOption(

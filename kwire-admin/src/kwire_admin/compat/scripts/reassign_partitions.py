@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kwire_admin.compat.script import ScriptRun
 
     Targets = dict[str, dict[int, tuple[int, ...]]]
+    Assigned = tuple[str, int, tuple[int, ...]]
+    """A topic, a partition, and its replicas."""
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 FAILURE = "Error: "
@@ -124,46 +126,40 @@ def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dic
     document = _read(path)
     version = document.get("version", 1) if isinstance(document, dict) else 1
     if version != 1:
-        raise ScriptFailed(f"{FAILURE}Not supported version field value {version}", on_stdout=True)
+        raise _failed(f"Not supported version field value {version}")
     try:
-        entries = [
-            (partition["topic"], partition["partition"], tuple(partition["replicas"]))
-            for partition in document.get("partitions", ())
-        ]
-        log_dirs = [
-            partition.get("log_dirs", [ANY] * len(partition["replicas"]))
-            for partition in document.get("partitions", ())
-        ]
+        partitions = document.get("partitions", ())
+        entries = [(entry["topic"], entry["partition"], tuple(entry["replicas"])) for entry in partitions]
+        log_dirs = [entry.get("log_dirs", [ANY] * len(entry["replicas"])) for entry in partitions]
     except (AttributeError, KeyError, TypeError):
         raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
     if not entries and not may_be_empty:
-        raise ScriptFailed(f"{FAILURE}Partition reassignment list cannot be empty", on_stdout=True)
-    names = [f"{topic}-{index}" for topic, index, _ in entries]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
-        raise ScriptFailed(
-            f"{FAILURE}Partition reassignment contains duplicate topic partitions: {','.join(duplicates)}",
-            on_stdout=True,
-        )
+        raise _failed("Partition reassignment list cannot be empty")
+    if duplicates := _repeated(f"{topic}-{index}" for topic, index, _ in entries):
+        raise _failed(f"Partition reassignment contains duplicate topic partitions: {','.join(duplicates)}")
     targets: Targets = defaultdict(dict)
     for topic, index, replicas in entries:
-        if (
-            not isinstance(topic, str)
-            or type(index) is not int
-            or not all(type(replica) is int for replica in replicas)
-        ):
+        if not isinstance(topic, str) or {type(number) for number in (index, *replicas)} - {int}:
             raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas")
         if not replicas:
-            raise ScriptFailed(f"{FAILURE}Partition replica list cannot be empty", on_stdout=True)
-        repeated = sorted({str(replica) for replica in replicas if replicas.count(replica) > 1})
-        if repeated:
-            raise ScriptFailed(
-                f"{FAILURE}Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
-                f"multiple entries for {','.join(repeated)}",
-                on_stdout=True,
+            raise _failed("Partition replica list cannot be empty")
+        if repeated := _repeated(map(str, replicas)):
+            raise _failed(
+                f"Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
+                f"multiple entries for {','.join(repeated)}"
             )
         targets[topic][index] = replicas
     return dict(targets), _log_dirs(entries, log_dirs)
+
+
+def _failed(reason: str) -> ScriptFailed:
+    return ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
+
+
+def _repeated(texts: Iterable[str]) -> list[str]:
+    from collections import Counter
+
+    return sorted(text for text, count in Counter(texts).items() if count > 1)
 
 
 def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[list[str]]) -> dict[LogDirReplica, str]:
@@ -171,10 +167,9 @@ def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[li
     paths_by_replica: dict[LogDirReplica, str] = {}
     for (topic, index, replicas), paths in zip(entries, log_dirs, strict=True):
         if len(replicas) != len(paths):
-            raise ScriptFailed(
-                f"{FAILURE}Size of replicas list {[*replicas]} is different from size of log dirs list "
-                f"[{', '.join(paths)}] for partition {topic}-{index}",
-                on_stdout=True,
+            raise _failed(
+                f"Size of replicas list {[*replicas]} is different from size of log dirs list "
+                f"[{', '.join(paths)}] for partition {topic}-{index}"
             )
         paths_by_replica |= {
             LogDirReplica(broker, topic, index): path
@@ -198,12 +193,23 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
     described = {}
     for name, topic in sorted((await admin.describe_topics(names)).items()):
         if isinstance(topic, AdminError):
-            raise ScriptFailed(f"{FAILURE}{UNKNOWN_TOPIC}Topic {name} not found.", on_stdout=True)
+            raise _failed(f"{UNKNOWN_TOPIC}Topic {name} not found.")
         described[name] = topic
     return described
 
 
 async def _generate(run: ScriptRun, admin: AdminClient) -> None:
+    current, proposed = await propose(run, admin)
+    run.print(f"Current partition replica assignment\n{_document(current)}\n")
+    run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
+
+
+async def propose(run: ScriptRun, admin: AdminClient) -> tuple[list[Assigned], list[Assigned]]:
+    """Return the replicas of the topics of a file, and others on the brokers of `--broker-list`.
+
+    Raises:
+        ScriptFailed: an option is invalid, or the brokers cannot have the replicas.
+    """
     from kwire.metadata.replica_assignment import ImpossibleAssignment, assign_replicas
 
     values = run.values
@@ -211,18 +217,16 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
         brokers = [int(text) for text in (values.get("broker-list") or "").split(",")]
         names = [topic["topic"] for topic in _read(values.get("topics-to-move-json-file") or "").get("topics", ())]
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise ScriptFailed(f"{FAILURE}Broker list or topics to move contains invalid entries", on_stdout=True) from None
-    if len(set(brokers)) < len(brokers):
-        repeated = sorted({broker for broker in brokers if brokers.count(broker) > 1})
-        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {repeated}", on_stdout=True)
+        raise _failed("Broker list or topics to move contains invalid entries") from None
+    if repeated := sorted({broker for broker in brokers if brokers.count(broker) > 1}):
+        raise _failed(f"Broker list contains duplicate entries: {repeated}")
     racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     # Brokers that are not live are left out, as by Kafka's script: they could not become replicas.
     chosen = {id: None if "disable-rack-aware" in values else racks[id] for id in brokers if id in racks}
     if len({rack is None for rack in chosen.values()}) > 1:
-        raise ScriptFailed(
-            f"{FAILURE}Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
-            "assignment without rack information.",
-            on_stdout=True,
+        raise _failed(
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
+            "assignment without rack information."
         )
     current, proposed = [], []
     for name, topic in (await _topics(admin, names)).items():
@@ -230,12 +234,11 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
         try:
             assigned = assign_replicas(chosen, len(topic.partitions), factor, Random())
         except ImpossibleAssignment as error:
-            raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
+            raise _failed(error.reason) from None
         for partition, replicas in zip(topic.partitions, assigned, strict=True):
             current.append((name, partition.partition, partition.replicas))
             proposed.append((name, partition.partition, replicas))
-    run.print(f"Current partition replica assignment\n{_document(current)}\n")
-    run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
+    return current, proposed
 
 
 async def _execute(
@@ -249,14 +252,13 @@ async def _execute(
     brokers = {broker.id for broker in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
     if unknown:
-        raise ScriptFailed(f"{FAILURE}Unknown broker id {unknown[0]}", on_stdout=True)
+        raise _failed(f"Unknown broker id {unknown[0]}")
     moving = await admin.list_reassignments()
     if any(status.moves for status in moving) and "additional" not in run.values:
-        raise ScriptFailed(
-            f"{FAILURE}Cannot execute because there is an existing partition assignment.  Use --additional to override "
-            "this and create a new partition assignment in addition to the existing one. The --additional flag can "
-            "also be used to change the throttle by resubmitting the current reassignment.",
-            on_stdout=True,
+        raise _failed(
+            "Cannot execute because there is an existing partition assignment.  Use --additional to override this and "
+            "create a new partition assignment in addition to the existing one. The --additional flag can also be "
+            "used to change the throttle by resubmitting the current reassignment."
         )
     current = [
         (name, partition.partition, partition.replicas)
@@ -348,7 +350,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     existing = [name for name in topics if name not in missing]
     (await admin.alter_configs(await throttles_to_clear(admin, existing))).raise_first()
     if missing:
-        raise ScriptFailed(f"{FAILURE}{UNKNOWN_TOPIC}The topic '{missing[0]}' does not exist.", on_stdout=True)
+        raise _failed(f"{UNKNOWN_TOPIC}The topic '{missing[0]}' does not exist.")
 
 
 async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[ConfigResource, ConfigChange]:
