@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire._util.readable import counted
 from kwire_admin.compat.options import OptionValues, ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import COMMAND_CONFIG, LAST_WITH_ZOOKEEPER, ScriptFailed, ScriptRun
+from kwire_admin.compat.script import COMMAND_CONFIG, LAST_WITH_ZOOKEEPER, ScriptFailed, ScriptRefused, ScriptRun
 from kwire_admin.operations.declaration import ANYWHERE, Need, Operation, ToolFailed
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option, Parameter, parse_assignment
 from kwire_admin.operations.partitions import existing_topics
@@ -138,7 +138,8 @@ class ScriptTool(Operation):
         except ScriptUsageError as error:
             raise InvalidArgument(" ".join(str(error).split())) from None
         except ScriptFailed as error:
-            first, *rest = str(error).strip().split("\n")
+            failure = script.failure if isinstance(error, ScriptRefused) else ""
+            first, *rest = f"{failure}{error}".strip().split("\n")
             for line in (first, *rest) if rest else ():
                 run.print(line)
             raise ToolFailed(FAILED_AS_PRINTED if rest or not first else first) from None

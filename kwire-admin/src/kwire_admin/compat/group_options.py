@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     Coordinated: TypeAlias = Literal["groups", "transactional ids"]
     GroupAction: TypeAlias = Callable[[ScriptRun, AdminClient, OptionValues], Awaitable[None]]
 
-ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 EXECUTION = ("execute", "dry-run")
 
 
@@ -33,11 +32,7 @@ def check_action(values: OptionValues, *, before_last: str, views: Iterable[str]
     Raises:
         ScriptUsageError: the options do not fit together.
     """
-    chosen = [action for action in ACTIONS if action in values]
-    if len(chosen) != 1:
-        *first, last = (f"--{action}" for action in ACTIONS)
-        raise ScriptUsageError(f"Command must include exactly one action: {', '.join(first)}, {before_last}{last}.")
-    [action] = chosen
+    action = values.one_action(f"--list, --describe, --delete, --reset-offsets, {before_last}--delete-offsets.")
     values.need("bootstrap-server")
     if action == "describe":
         need_one_of(values, action, "all-groups", "group")

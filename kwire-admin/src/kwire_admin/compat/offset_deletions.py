@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptUsageError
-from kwire_admin.compat.script import ScriptFailed, java_error
+from kwire_admin.compat.script import ScriptRefused, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, AdminError, TopicPartition
     from kwire_admin.compat.script import ScriptRun
 
-__all__ = ["FAILURE", "NEWEST", "delete_offsets", "partitions_of_topics"]
+__all__ = ["NEWEST", "delete_offsets", "partitions_of_topics"]
 
-FAILURE = "Error: Executing consumer group command failed due to "
 NEWEST = "4.4.0"
 """The release with other tables of offsets that were reset or deleted."""
 PARTITION_LEVEL = ("GROUP_SUBSCRIBED_TO_TOPIC", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION")
@@ -27,7 +26,7 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
 
     Raises:
         AdminError: a topic cannot be described.
-        ScriptFailed: a partition does not exist.
+        ScriptRefused: a partition does not exist.
         ScriptUsageError: a partition is not a number.
     """
     from kwire.client.admin import AdminError, TopicPartition
@@ -45,7 +44,7 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
         existing = {partition.partition for partition in described.partitions}
         if requested is not None and not requested <= existing:
             unknown = ", ".join(f"{topic}-{index}" for index in sorted(requested - existing))
-            raise ScriptFailed(f'{FAILURE}The partitions "{unknown}" do not exist')
+            raise ScriptRefused(f'The partitions "{unknown}" do not exist')
         chosen += [TopicPartition(topic, index) for index in sorted(existing if requested is None else requested)]
     return chosen
 

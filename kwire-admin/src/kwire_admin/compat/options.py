@@ -106,6 +106,20 @@ class OptionValues:
         """Return some options with their values, in the order of the command line."""
         return [given for given in self._in_order if given[0] in names]
 
+    def one_action(self, listed: str) -> str:
+        """Return the action that is given.
+
+        Args:
+            listed: the actions as the error lists them, such as `--list, --add or --remove`.
+
+        Raises:
+            ScriptUsageError: there is none, or several.
+        """
+        chosen = [name for name in re.findall(r"--([a-z-]+)", listed) if name in self]
+        if len(chosen) != 1:
+            raise ScriptUsageError(f"Command must include exactly one action: {listed}")
+        return chosen[0]
+
     def need(self, *names: str) -> None:
         """Check that options are given.
 

@@ -26,6 +26,7 @@ __all__ = [
     "ZOOKEEPER",
     "Script",
     "ScriptFailed",
+    "ScriptRefused",
     "ScriptRun",
     "java_error",
     "number_read_late",
@@ -75,22 +76,20 @@ class ScriptFailed(Exception):
         self.on_stdout = on_stdout
 
 
-def number_read_late(values: OptionValues, option: str, failure: str, *, on_stdout: bool = False) -> int | None:
+class ScriptRefused(ScriptFailed):
+    """The script has failed. The text is the reason, which `Script.failure` precedes, as an error of the cluster."""
+
+
+def number_read_late(values: OptionValues, option: str) -> int | None:
     """Return a number that Kafka's script reads after its options, so that it prints no usage if it is invalid.
 
-    Args:
-        values: the options.
-        option: the name.
-        failure: the text before the reason.
-        on_stdout: true if the script prints its errors to stdout.
-
     Raises:
-        ScriptFailed: it is not a number.
+        ScriptRefused: it is not a number.
     """
     try:
         return values.number(option)
     except ScriptUsageError as error:
-        raise ScriptFailed(f"{failure}{error}", on_stdout=on_stdout) from None
+        raise ScriptRefused(str(error)) from None
 
 
 class ScriptCaller(Protocol):
@@ -264,18 +263,18 @@ class Script:
             if self.program and isinstance(error, UnknownOption):
                 text = f"{self.program}: error: unrecognized arguments: '{error.argument}'"
             print(f"{shown(text, sys.stderr)}\n{format_help(options)}", file=sys.stderr)
-        except ScriptFailed as error:
-            stream = sys.stdout if error.on_stdout else sys.stderr
-            if str(error):
-                print(shown(str(error), stream), file=stream)
-            return self.codes.get(release or "", 1)
-        except (KwireError, OSError) as error:
+        except (KwireError, OSError, ScriptRefused) as error:
             text = getattr(error, "text", None) or str(error)
             if self.names_exceptions and isinstance(error, AdminError):
                 text = java_error(error)
             failure = self.failure.replace("{arguments}", " ".join(arguments))
             stream = sys.stdout if self.fails_on_stdout else sys.stderr
             print(shown(f"{failure}{text}", stream), file=stream)
+            return self.codes.get(release or "", 1)
+        except ScriptFailed as error:
+            stream = sys.stdout if error.on_stdout else sys.stderr
+            if str(error):
+                print(shown(str(error), stream), file=stream)
             return self.codes.get(release or "", 1)
         return 1
 

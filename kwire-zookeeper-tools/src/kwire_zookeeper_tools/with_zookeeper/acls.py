@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import Script, ScriptFailed
-from kwire_admin.compat.scripts.acls import ACTIONS, FAILURE, acls
+from kwire_admin.compat.script import Script, ScriptRefused
+from kwire_admin.compat.scripts.acls import ONE_ACTION, acls
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -32,19 +32,16 @@ async def run(run: ScriptRun) -> None:
 
     Raises:
         ScriptUsageError: the options do not fit together.
-        ScriptFailed: a principal has another form.
+        ScriptRefused: a principal has another form.
     """
     values = run.values
     values.need("authorizer-properties")
-    if sum(action in values for action in ACTIONS) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --list, --add, --remove. ")
+    values.one_action(ONE_ACTION)
     _check(run)
     authorizer = values.get("authorizer") or AUTHORIZERS[0]
     if authorizer not in AUTHORIZERS:
-        raise ScriptFailed(
-            f"Error while executing ACL command: {authorizer} is not available: only {' and '.join(AUTHORIZERS)}, "
-            "which have the same znodes",
-            on_stdout=True,
+        raise ScriptRefused(
+            f"{authorizer} is not available: only {' and '.join(AUTHORIZERS)}, which have the same znodes"
         )
     properties = dict(text.partition("=")[::2] for text in values.all("authorizer-properties"))
     hosts = properties.get(PROPERTY)
@@ -72,9 +69,7 @@ def _check(run: ScriptRun) -> None:
         raise ScriptUsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
     for principal in principals:
         if not all(principal.partition(":")):
-            raise ScriptFailed(
-                f"{FAILURE}expected a string in format principalType:principalName but got {principal}", on_stdout=True
-            )
+            raise ScriptRefused(f"expected a string in format principalType:principalName but got {principal}")
 
 
 def _resources(run: ScriptRun) -> list[Resource]:
@@ -100,7 +95,7 @@ def _operations(run: ScriptRun, type: ResourceType) -> list[str]:
     try:
         return [by_name[text.strip().lower()] for text in values.all("operation")] or ["All"]
     except KeyError as error:
-        raise ScriptFailed(f"{FAILURE}{error.args[0]} not a valid operation name.", on_stdout=True) from None
+        raise ScriptRefused(f"{error.args[0]} not a valid operation name.") from None
 
 
 def _entries(run: ScriptRun) -> dict[Resource, list[AclEntry]]:
@@ -193,7 +188,7 @@ script = Script(
         *acls.chosen_options("allow-principal", "deny-principal", "allow-host", "deny-host", "producer", "consumer"),
     ),
     run,
-    FAILURE,
+    acls.failure,
     banner='Missing required argument "[authorizer-properties]"',
     codes=dict.fromkeys(("0.9.0.1", "0.10.2.2"), -1),
 )

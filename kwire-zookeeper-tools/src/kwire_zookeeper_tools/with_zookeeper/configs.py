@@ -46,8 +46,7 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: the cluster refused something.
     """
     values = run.values
-    if ("describe" in values) == ("alter" in values):
-        raise ScriptUsageError("Command must include exactly one action: --describe, --alter")
+    values.one_action("--describe, --alter")
     values.need("zookeeper", "entity-type")
     entities = _entities(run)
     if "alter" in values and "add-config" not in values and "delete-config" not in values:

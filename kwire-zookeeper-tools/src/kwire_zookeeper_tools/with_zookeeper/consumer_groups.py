@@ -28,24 +28,22 @@ async def run(run: ScriptRun) -> None:
     from kwire_zookeeper_tools.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
 
     values = run.values
-    chosen = [action for action in ("list", "describe", "delete") if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --list, --describe, --delete")
+    action = values.one_action("--list, --describe, --delete")
     values.need("zookeeper")
     groups, topics = values.all("group"), values.all("topic")
-    if chosen == ["describe"] or (chosen == ["delete"] and not topics):
+    if action == "describe" or (action == "delete" and not topics):
         values.need("group")
-    if topics and chosen != ["delete"]:
-        raise ScriptUsageError(f"Option [topic] cannot be used with option [{chosen[0]}]")
+    if topics and action != "delete":
+        raise ScriptUsageError(f"Option [topic] cannot be used with option [{action}]")
     if not run.is_before("0.10.0.0"):
         run.warn(NOTE)
     tool = tool_run(run)
-    if chosen == ["list"]:
+    if action == "list":
         for name in await list_groups(tool):
             run.print(name)
         return
     try:
-        if chosen == ["delete"]:
+        if action == "delete":
             await delete_groups(tool, groups, topics, old=run.is_before("0.10.0.0"))
             return
         existing = await list_groups(tool)

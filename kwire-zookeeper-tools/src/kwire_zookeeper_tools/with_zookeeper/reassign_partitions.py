@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptUsageError
-from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
-from kwire_admin.compat.scripts.reassign_partitions import FAILURE as NEW_FAILURE
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, ScriptRefused
 from kwire_admin.compat.scripts.reassign_partitions import (
     propose,
     read_targets,
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 DYNAMIC = (1, 2)
 """The sources of configs that are set for a topic or a broker, of ConfigSource."""
-FAILURE = "Partitions reassignment failed due to "
 THROTTLED = (
     "Warning: You must run Verify periodically, until the reassignment completes, to ensure the throttle is removed. "
     "You can also alter the throttle by rerunning the Execute command passing a new value."
@@ -41,33 +39,25 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: a file is invalid, or the cluster refused something.
     """
     values = run.values
-    chosen = [action for action in ("generate", "execute", "verify") if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --generate, --execute or --verify")
+    action = values.one_action("--generate, --execute or --verify")
     values.need("zookeeper")
     file = values.get("reassignment-json-file")
-    if chosen == ["generate"] and not ("topics-to-move-json-file" in values and "broker-list" in values):
+    if action == "generate" and not ("topics-to-move-json-file" in values and "broker-list" in values):
         raise ScriptUsageError(
             "If --generate option is used, command must include both --topics-to-move-json-file and --broker-list "
             "options"
         )
-    if chosen != ["generate"] and file is None:
-        when = "output during the --generate" if chosen == ["execute"] else "used during the --execute"
+    if action != "generate" and file is None:
+        when = "output during the --generate" if action == "execute" else "used during the --execute"
         raise ScriptUsageError(
-            f"If --{chosen[0]} option is used, command must include --reassignment-json-file that was {when} option"
+            f"If --{action} option is used, command must include --reassignment-json-file that was {when} option"
         )
-    try:
-        if chosen == ["generate"]:
-            await _generate(run)
-        elif chosen == ["execute"]:
-            await _execute(run, read_targets(_existing(file))[0])
-        else:
-            await _verify(run, read_targets(_existing(file))[0])
-    except ScriptFailed as error:
-        reason = str(error)
-        if reason.startswith(NEW_FAILURE):  # of a function of the newer script
-            reason = FAILURE + reason.removeprefix(NEW_FAILURE)
-        raise ScriptFailed(reason, on_stdout=True) from None
+    if action == "generate":
+        await _generate(run)
+    elif action == "execute":
+        await _execute(run, read_targets(_existing(file))[0])
+    else:
+        await _verify(run, read_targets(_existing(file))[0])
 
 
 async def _admin(run: ScriptRun) -> AdminClient:
@@ -79,7 +69,7 @@ def _existing(path: str | None) -> str:
     try:
         Path(path or "").open("rb").close()
     except OSError as error:
-        raise ScriptFailed(f"{FAILURE}{path} ({error.strerror})", on_stdout=True) from None
+        raise ScriptRefused(f"{path} ({error.strerror})") from None
     return path or ""
 
 
@@ -93,7 +83,7 @@ async def _generate(run: ScriptRun) -> None:
     _existing(run.values.get("topics-to-move-json-file"))
     brokers = (run.values.get("broker-list") or "").split(",")
     if twice := sorted({id for id in brokers if brokers.count(id) > 1}):  # a newer script prints it as a list of Java
-        raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {','.join(twice)}")
+        raise ScriptRefused(f"Broker list contains duplicate entries: {','.join(twice)}")
     current, proposed = await propose(run, await _admin(run))
     # Before 0.10.2, the empty line was below the titles.
     title, end = ("\n", "") if run.is_before("0.10.2.0") else ("", "\n")
@@ -190,7 +180,7 @@ script = Script(
         *reassign_partitions.chosen_options("reassignment-json-file", "topics-to-move-json-file", "broker-list"),
     ),
     run,
-    FAILURE,
+    "Partitions reassignment failed due to ",
     banner="This command moves topic partitions between replicas.",
     codes=dict.fromkeys(("0.8.2.2", "0.9.0.1", "0.10.2.2"), 0),
 )

@@ -10,7 +10,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
-from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION, topics
+from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION, ONE_ACTION, topics
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ async def run(run: ScriptRun) -> None:
 
 def _check(run: ScriptRun) -> None:
     values = run.values
-    if sum(action in values for action in ACTIONS) != 1:
-        raise ScriptUsageError(
-            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
-        )
+    values.one_action(ONE_ACTION)
     values.need("zookeeper")
     if "list" not in values and "describe" not in values:
         values.need("topic")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire.terminal.questions import ask
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
-ACTIONS = ("list", "add", "remove")
+ONE_ACTION = "--list, --add, --remove. "
 RESOURCES = {
     "topic": "TOPIC",
     "group": "GROUP",
@@ -25,7 +25,6 @@ RESOURCES = {
     "delegation-token": "DELEGATION_TOKEN",
     "user-principal": "USER",
 }
-FAILURE = "Error while executing ACL command: "
 
 
 async def run(run: ScriptRun) -> None:
@@ -33,13 +32,12 @@ async def run(run: ScriptRun) -> None:
 
     Raises:
         ScriptUsageError: the options do not fit together.
-        ScriptFailed: the cluster refused an ACL.
+        ScriptRefused: the cluster refused an ACL.
     """
     values = run.values
     if "bootstrap-server" not in values:
         raise ScriptUsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
-    if sum(action in values for action in ACTIONS) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --list, --add, --remove. ")
+    values.one_action(ONE_ACTION)
     if "principal" in values and "list" not in values:  # `--remove` would delete ACLs of other principals as well
         raise ScriptUsageError("The --principal option is only available if --list is set")
     if "add" in values or "remove" in values:
@@ -96,13 +94,13 @@ def _check_principals(values: OptionValues) -> None:
     """Check that principals have a type, since an ACL of another principal would never match a user.
 
     Raises:
-        ScriptFailed: one has no type.
+        ScriptRefused: one has no type.
     """
     for principal in (*values.all("allow-principal"), *values.all("deny-principal"), *values.all("principal")):
         type, colon, _ = principal.partition(":")
         if not type or not colon:
             reason = f"expected a string in format principalType:principalName but got {principal}"
-            raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
+            raise ScriptRefused(reason)
 
 
 def _pattern(values: OptionValues) -> PatternType:
@@ -298,6 +296,6 @@ acls = Script(
         ScriptOption("idempotent", "Enable idempotence for the producer."),
     ),
     run,
-    FAILURE,
+    "Error while executing ACL command: ",
     names_exceptions=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: an option is missing, or its value is invalid.
     """
     values = run.values
-    chosen = [action for action in ACTIONS if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --alter, --delete, --describe or --list.")
+    action = values.one_action("--alter, --delete, --describe or --list.")
     if "bootstrap-server" not in values:
         raise ScriptFailed("--bootstrap-server must be specified.")
     for option in ("generate-name", *CONFIGS):
@@ -40,7 +38,7 @@ async def run(run: ScriptRun) -> None:
         raise ScriptFailed("Invalid interval value. Enter an integer, or leave empty to reset.")
     if "delete" in values and "name" not in values:
         raise ScriptFailed("A client metrics resource name must be specified with --delete.")
-    await ACTIONS[chosen[0]](run, await run.admin(), values)
+    await ACTIONS[action](run, await run.admin(), values)
 
 
 async def _alter(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:

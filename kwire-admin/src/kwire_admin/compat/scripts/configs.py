@@ -74,8 +74,7 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: a config is unknown.
     """
     values = run.values
-    if ("describe" in values) == ("alter" in values):
-        raise ScriptUsageError("Command must include exactly one action: --describe, --alter")
+    values.one_action("--describe, --alter")
     entities = _entities(values)
     if "bootstrap-server" not in values:
         raise ScriptUsageError(

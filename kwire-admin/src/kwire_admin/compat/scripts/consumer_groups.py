@@ -16,9 +16,9 @@ from kwire_admin.compat.group_options import (
     print_new_offsets,
     warn_of_missing,
 )
-from kwire_admin.compat.offset_deletions import FAILURE, NEWEST, delete_offsets, partitions_of_topics
+from kwire_admin.compat.offset_deletions import NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, java_error, number_read_late
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, ScriptRefused, java_error, number_read_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from kwire_admin.compat.script import ScriptRun
     from kwire_admin.operations.offset_resets import ResetTarget
 
-ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+FAILURE = "Error: Executing consumer group command failed due to "
+ONE_ACTION = "--list, --describe, --delete, --reset-offsets, --delete-offsets"
 SCOPES = ("to-offset", "to-earliest", "to-latest", "to-current", "to-datetime", "by-duration", "shift-by", "from-file")
 NO_EXECUTE = (
     "WARN: No action will be performed as the --execute option is missing.{announcement} You should add the --dry-run "
@@ -77,14 +78,14 @@ async def run(run: ScriptRun) -> None:
         if isinstance(error, ConnectionFault):
             raise
         run.has_failures = True
-        text = error.text if isinstance(error, AdminError) else str(error).removeprefix(FAILURE)
+        text = error.text if isinstance(error, AdminError) else str(error)
         run.print(f"\n{FAILURE}{text}")
 
 
 async def _act(run: ScriptRun) -> None:
     values = run.values
-    [action] = [action for action in ACTIONS if action in values]
-    admin = await run.admin(number_read_late(values, "timeout", FAILURE))
+    action = values.one_action(ONE_ACTION)
+    admin = await run.admin(number_read_late(values, "timeout"))
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
@@ -130,10 +131,7 @@ def _check(run: ScriptRun) -> None:
     values.forbid("all-groups", "group")
     values.forbid("list", "group", "topic")
     values.forbid("describe", "topic")
-    if sum(action in values for action in ACTIONS) != 1:
-        raise ScriptUsageError(
-            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
-        )
+    values.one_action(ONE_ACTION)
     if "new-consumer" in values and "zookeeper" in values:
         raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
 
@@ -301,7 +299,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
     """Return the target that the options name.
 
     Raises:
-        ScriptFailed: a file, a time, or a duration is invalid.
+        ScriptRefused: a file, a time, or a duration is invalid.
     """
     from pathlib import Path
 
@@ -322,7 +320,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
         return LATEST
     if "to-current" in values:
         return CommittedTarget.CURRENT
-    offset, shift = (number_read_late(values, option, FAILURE) for option in ("to-offset", "shift-by"))
+    offset, shift = (number_read_late(values, option) for option in ("to-offset", "shift-by"))
     date = values.get("to-datetime")
     if offset is not None:
         return offset
@@ -335,7 +333,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
             reason = f'Unparseable date: "{date}"'
             if "T" not in date:
                 reason = "Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
-            raise ScriptFailed(f"{FAILURE}java.text.ParseException: {reason}") from None
+            raise ScriptRefused(f"java.text.ParseException: {reason}") from None
         return OffsetSpec(int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000))
     duration = values.get("by-duration")
     try:
@@ -344,7 +342,7 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
         return time_before(parse_duration(duration))
     except InvalidArgument as error:
         reason = str(error) if duration is None else "Text cannot be parsed to a Duration"
-        raise ScriptFailed(f"{FAILURE}{reason}") from None
+        raise ScriptRefused(reason) from None
 
 
 consumer_groups = Script(

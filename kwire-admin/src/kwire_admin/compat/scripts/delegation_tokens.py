@@ -41,10 +41,7 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
     """
     values = run.values
-    chosen = [action for action in ACTIONS if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError("Command must include exactly one action: --create, --renew, --expire or --describe")
-    [action] = chosen
+    action = values.one_action("--create, --renew, --expire or --describe")
     values.need("bootstrap-server", "command-config", *NEEDED[action])
     for option in FORBIDDEN[action]:
         values.forbid(option, action)

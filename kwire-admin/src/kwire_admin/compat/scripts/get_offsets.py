@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, java_error
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptRefused, java_error
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from kwire_admin.compat.script import ScriptRun
 
-FAILURE = "Error occurred: "
 NO_LEADER = "There is no leader for this topic-partition as we are in the middle of a leadership election."
 RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
 
@@ -23,7 +22,7 @@ async def run(run: ScriptRun) -> None:
     """Print `topic:partition:offset` for each partition.
 
     Raises:
-        ScriptFailed: no partition matches, or an argument is invalid.
+        ScriptRefused: no partition matches, or an argument is invalid.
     """
     from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
 
@@ -31,7 +30,7 @@ async def run(run: ScriptRun) -> None:
     if values.number("offsets") not in (None, 1):
         raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
     if "topic-partitions" in values and ("topic" in values or "partitions" in values):
-        raise ScriptFailed(f"{FAILURE}--topic-partitions cannot be used with --topic or --partitions")
+        raise ScriptRefused("--topic-partitions cannot be used with --topic or --partitions")
     spec = OffsetSpec(_time(run, values.get("time") or "latest"))
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
@@ -44,7 +43,7 @@ async def run(run: ScriptRun) -> None:
         if matches(name, partition.partition)
     ]
     if not partitions:
-        raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
+        raise ScriptRefused("Could not match any topic-partitions with the specified filters")
     # A partition without a leader is skipped at once: the others need not wait for its election.
     leaders = {
         TopicPartition(name, partition.partition): partition.leader
@@ -74,8 +73,8 @@ def _time(run: ScriptRun, text: str) -> int:
         return int(text)
     except ValueError:
         newest = "" if run.is_before("4.2") else " / -6 or earliest-pending-upload"  # KIP-1023
-        raise ScriptFailed(
-            f"{FAILURE}Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
+        raise ScriptRefused(
+            f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
             f"/ -4 or earliest-local / -5 or latest-tiered{newest}, or a specified long format timestamp"
         ) from None
 
@@ -89,8 +88,8 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
         pattern = _pattern(topic)
         numbers = {int(text) for text in partitions.split(",")} if partitions else None
     except ValueError:
-        raise ScriptFailed(
-            f"{FAILURE}--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
+        raise ScriptRefused(
+            f"--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
         ) from None
     return lambda name, index: pattern.accepts(name) and (numbers is None or index in numbers)
 
@@ -99,14 +98,14 @@ def _pattern(text: str | None) -> TopicPattern:
     try:
         return TopicPattern(".*" if text is None else text)
     except InvalidPattern as error:
-        raise ScriptFailed(f"{FAILURE}{error}") from None
+        raise ScriptRefused(str(error)) from None
 
 
 def _rule(text: str) -> Callable[[str, int], bool]:
     """Return a function for a rule such as `orders:2` or `orders:1-4`."""
     parts = RULE.fullmatch(text)
     if parts is None:
-        raise ScriptFailed(f"{FAILURE}org.apache.kafka.tools.TerseException: Invalid rule specification: {text}")
+        raise ScriptRefused(f"org.apache.kafka.tools.TerseException: Invalid rule specification: {text}")
     name, one, first, end = parts.groups()
     pattern = _pattern(name)
     low = int(one or first or 0)
@@ -143,5 +142,6 @@ get_offsets = Script(
         ScriptOption("exclude-internal-topics", "By default, internal topics are included."),
     ),
     run,
-    FAILURE,
+    "Error occurred: ",
+    fails_on_stdout=False,
 )

@@ -30,8 +30,7 @@ async def run(run: ScriptRun) -> None:
     values = run.values
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Missing required option(s) [bootstrap-server]")
-    if "list" not in values:
-        raise ScriptUsageError("Command must include exactly one action: --list.")
+    values.one_action("--list.")
     type = values.get("group-type")
     if type is not None and GroupType.of(type.lower()) is GroupType.UNKNOWN:
         raise ScriptFailed("--group-type must be a valid group type.")

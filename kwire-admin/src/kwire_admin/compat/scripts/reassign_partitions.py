@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.text_files import EncodingError
 from kwire_admin.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
+from kwire_admin.compat.script import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    ZOOKEEPER,
+    Script,
+    ScriptFailed,
+    ScriptRefused,
+    read_json,
+)
 from kwire_admin.reassignment.throttle import RATES, REPLICAS
 
 if TYPE_CHECKING:
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
     Assigned = tuple[str, int, tuple[int, ...]]
     """A topic, a partition, and its replicas."""
 
-ACTIONS = ("generate", "execute", "verify", "cancel", "list")
-FAILURE = "Error: "
 UNKNOWN_TOPIC = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
 TIMEOUT_MS = 10_000
 """Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
@@ -70,33 +76,29 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: a file is invalid, or the cluster refused something.
     """
     values = run.values
-    chosen = [action for action in ACTIONS if action in values]
-    if len(chosen) != 1:
-        raise ScriptUsageError(
-            "Command must include exactly one action: --generate, --execute, --verify, --cancel, --list"
-        )
-    if chosen[0] not in {"generate", "list"}:
+    action = values.one_action("--generate, --execute, --verify, --cancel, --list")
+    if action not in {"generate", "list"}:
         values.need("reassignment-json-file")
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Please specify --bootstrap-server")
     numbers = NumberOptions.of(
         values
     )  # before anything changes, as Kafka's parser reads numbers with the other options
-    if chosen == ["generate"]:
+    if action == "generate":
         values.need("broker-list", "topics-to-move-json-file")
         await _generate(run, await run.admin())
         return
-    if chosen == ["list"]:
+    if action == "list":
         for option in ("reassignment-json-file", "topics-to-move-json-file", "broker-list", "timeout"):
             if option in values:
                 raise ScriptUsageError(f'Option "[{option}]" can\'t be used with action "[list]"')
         await _list(run, await run.admin())
         return
-    targets, log_dirs = read_targets(values.get("reassignment-json-file") or "", may_be_empty=chosen != ["execute"])
+    targets, log_dirs = read_targets(values.get("reassignment-json-file") or "", may_be_empty=action != "execute")
     admin = await run.admin()
-    if chosen == ["execute"]:
+    if action == "execute":
         await _execute(run, admin, targets, log_dirs, numbers)
-    elif chosen == ["verify"]:
+    elif action == "verify":
         await _verify(run, admin, targets, log_dirs)
     else:
         await _cancel(run, admin, targets, log_dirs, numbers)
@@ -104,12 +106,12 @@ async def run(run: ScriptRun) -> None:
 
 def _read(path: str) -> Any:
     try:
-        return read_json(path, ScriptFailed(f"{FAILURE}The input string shouldn't be empty", on_stdout=True))
+        return read_json(path, ScriptRefused("The input string shouldn't be empty"))
     except ScriptFailed as error:
         if "cannot read" in str(error):
             # Kafka's sentence, and behind it the encoding of a text that is not UTF-8.
             reason = f": {error.__context__}" if isinstance(error.__context__, EncodingError) else ""
-            raise ScriptFailed(f"{FAILURE}Unable to read file {path}{reason}", on_stdout=True) from None
+            raise ScriptRefused(f"Unable to read file {path}{reason}") from None
         raise
 
 
@@ -121,39 +123,35 @@ def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dic
         may_be_empty: True if Kafka's script accepts a file without partitions.
 
     Raises:
-        ScriptFailed: the file is invalid.
+        ScriptRefused: the file is invalid.
     """
     document = _read(path)
     version = document.get("version", 1) if isinstance(document, dict) else 1
     if version != 1:
-        raise _failed(f"Not supported version field value {version}")
+        raise ScriptRefused(f"Not supported version field value {version}")
     try:
         partitions = document.get("partitions", ())
         entries = [(entry["topic"], entry["partition"], tuple(entry["replicas"])) for entry in partitions]
         log_dirs = [entry.get("log_dirs", [ANY] * len(entry["replicas"])) for entry in partitions]
     except (AttributeError, KeyError, TypeError):
-        raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
+        raise ScriptRefused(f"{path}: expected partitions with topic, partition, and replicas") from None
     if not entries and not may_be_empty:
-        raise _failed("Partition reassignment list cannot be empty")
+        raise ScriptRefused("Partition reassignment list cannot be empty")
     if duplicates := _repeated(f"{topic}-{index}" for topic, index, _ in entries):
-        raise _failed(f"Partition reassignment contains duplicate topic partitions: {','.join(duplicates)}")
+        raise ScriptRefused(f"Partition reassignment contains duplicate topic partitions: {','.join(duplicates)}")
     targets: Targets = defaultdict(dict)
     for topic, index, replicas in entries:
         if not isinstance(topic, str) or {type(number) for number in (index, *replicas)} - {int}:
-            raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas")
+            raise ScriptRefused(f"{path}: expected partitions with topic, partition, and replicas")
         if not replicas:
-            raise _failed("Partition replica list cannot be empty")
+            raise ScriptRefused("Partition replica list cannot be empty")
         if repeated := _repeated(map(str, replicas)):
-            raise _failed(
+            raise ScriptRefused(
                 f"Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
                 f"multiple entries for {','.join(repeated)}"
             )
         targets[topic][index] = replicas
     return dict(targets), _log_dirs(entries, log_dirs)
-
-
-def _failed(reason: str) -> ScriptFailed:
-    return ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
 
 
 def _repeated(texts: Iterable[str]) -> list[str]:
@@ -167,7 +165,7 @@ def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[li
     paths_by_replica: dict[LogDirReplica, str] = {}
     for (topic, index, replicas), paths in zip(entries, log_dirs, strict=True):
         if len(replicas) != len(paths):
-            raise _failed(
+            raise ScriptRefused(
                 f"Size of replicas list {[*replicas]} is different from size of log dirs list "
                 f"[{', '.join(paths)}] for partition {topic}-{index}"
             )
@@ -193,7 +191,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
     described = {}
     for name, topic in sorted((await admin.describe_topics(names)).items()):
         if isinstance(topic, AdminError):
-            raise _failed(f"{UNKNOWN_TOPIC}Topic {name} not found.")
+            raise ScriptRefused(f"{UNKNOWN_TOPIC}Topic {name} not found.")
         described[name] = topic
     return described
 
@@ -208,7 +206,7 @@ async def propose(run: ScriptRun, admin: AdminClient) -> tuple[list[Assigned], l
     """Return the replicas of the topics of a file, and others on the brokers of `--broker-list`.
 
     Raises:
-        ScriptFailed: an option is invalid, or the brokers cannot have the replicas.
+        ScriptRefused: an option is invalid, or the brokers cannot have the replicas.
     """
     from kwire.metadata.replica_assignment import ImpossibleAssignment, assign_replicas
 
@@ -217,14 +215,14 @@ async def propose(run: ScriptRun, admin: AdminClient) -> tuple[list[Assigned], l
         brokers = [int(text) for text in (values.get("broker-list") or "").split(",")]
         names = [topic["topic"] for topic in _read(values.get("topics-to-move-json-file") or "").get("topics", ())]
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _failed("Broker list or topics to move contains invalid entries") from None
+        raise ScriptRefused("Broker list or topics to move contains invalid entries") from None
     if repeated := sorted({broker for broker in brokers if brokers.count(broker) > 1}):
-        raise _failed(f"Broker list contains duplicate entries: {repeated}")
+        raise ScriptRefused(f"Broker list contains duplicate entries: {repeated}")
     racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     # Brokers that are not live are left out, as by Kafka's script: they could not become replicas.
     chosen = {id: None if "disable-rack-aware" in values else racks[id] for id in brokers if id in racks}
     if len({rack is None for rack in chosen.values()}) > 1:
-        raise _failed(
+        raise ScriptRefused(
             "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
             "assignment without rack information."
         )
@@ -234,7 +232,7 @@ async def propose(run: ScriptRun, admin: AdminClient) -> tuple[list[Assigned], l
         try:
             assigned = assign_replicas(chosen, len(topic.partitions), factor, Random())
         except ImpossibleAssignment as error:
-            raise _failed(error.reason) from None
+            raise ScriptRefused(error.reason) from None
         for partition, replicas in zip(topic.partitions, assigned, strict=True):
             current.append((name, partition.partition, partition.replicas))
             proposed.append((name, partition.partition, replicas))
@@ -252,10 +250,10 @@ async def _execute(
     brokers = {broker.id for broker in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
     if unknown:
-        raise _failed(f"Unknown broker id {unknown[0]}")
+        raise ScriptRefused(f"Unknown broker id {unknown[0]}")
     moving = await admin.list_reassignments()
     if any(status.moves for status in moving) and "additional" not in run.values:
-        raise _failed(
+        raise ScriptRefused(
             "Cannot execute because there is an existing partition assignment.  Use --additional to override this and "
             "create a new partition assignment in addition to the existing one. The --additional flag can also be "
             "used to change the throttle by resubmitting the current reassignment."
@@ -335,7 +333,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     """Delete the throttles of all brokers and of topics.
 
     Raises:
-        ScriptFailed: a topic does not exist. The others have no throttles any more.
+        ScriptRefused: a topic does not exist. The others have no throttles any more.
     """
     if "preserve-throttles" in run.values:
         return
@@ -350,7 +348,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     existing = [name for name in topics if name not in missing]
     (await admin.alter_configs(await throttles_to_clear(admin, existing))).raise_first()
     if missing:
-        raise _failed(f"{UNKNOWN_TOPIC}The topic '{missing[0]}' does not exist.")
+        raise ScriptRefused(f"{UNKNOWN_TOPIC}The topic '{missing[0]}' does not exist.")
 
 
 async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[ConfigResource, ConfigChange]:
@@ -486,5 +484,4 @@ reassign_partitions = Script(
         ScriptOption("preserve-throttles", "Do not modify broker or topic throttles."),
     ),
     run,
-    FAILURE,
 )

@@ -21,7 +21,7 @@ from kwire_admin.compat.group_options import (
     warn_of_unknown_ends,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import Script, ScriptFailed, java_error
+from kwire_admin.compat.script import Script, ScriptFailed, ScriptRefused, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
-FAILURE = "\nError: Executing streams group command failed due to "
 STATES = ("Reconciling", "Empty", "NotReady", "Dead", "Stable", "Assigning")
 SCENARIOS = (
     *("shift-by", "from-file", "to-datetime", "by-duration", "to-latest", "to-current", "to-earliest", "to-offset"),
@@ -89,14 +88,14 @@ async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, in
     """Return groups with the ids of their coordinators.
 
     Raises:
-        ScriptFailed: a group does not exist, or has another type.
+        ScriptRefused: a group does not exist, or has another type.
     """
     from kwire.client.admin import AdminError, GroupType
 
     groups: list[tuple[Any, int]] = []
     for described in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
         if isinstance(described, AdminError):
-            raise ScriptFailed(FAILURE + java_error(described), on_stdout=True)
+            raise ScriptRefused(java_error(described))
         groups.append(described)
     return groups
 
@@ -284,7 +283,7 @@ async def _reset_group(
         if "input-topic" in values:
             run.print(f"\nError: One or more topics are not part of the group '{name}'.")
             return {}
-        raise ScriptFailed(f"{FAILURE}java.util.concurrent.ExecutionException: {java_error(described)}", on_stdout=True)
+        raise ScriptRefused(f"java.util.concurrent.ExecutionException: {java_error(described)}")
     group, _ = described
     if group.group_state not in ("Empty", "Dead"):
         run.print(
@@ -344,6 +343,6 @@ streams_groups = Script(
         ScriptOption("delete-all-internal-topics", "With --reset-offsets or --delete, delete all internal topics."),
     ),
     run,
-    FAILURE,
+    "\nError: Executing streams group command failed due to ",
     banner="This tool helps to list, describe, delete and manage the offsets of streams groups.",
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, number_read_late
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptRefused, number_read_late
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kwire_admin.compat.script import ScriptRun
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
+ONE_ACTION = "--list, --describe, --create, --alter or --delete"
 STATES = {
     "under-replicated-partitions": "under-replicated",
     "unavailable-partitions": "offline",
@@ -30,7 +31,6 @@ COLLISION = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
 )
-FAILURE = "Error while executing topic command : "
 NEWEST = "4.4.0"
 """The release that names a topic without the class of Java around it."""
 LARGEST_FACTOR = 2**15 - 1
@@ -42,7 +42,7 @@ async def run(run: ScriptRun) -> None:
 
     Raises:
         ScriptUsageError: the options do not fit together.
-        ScriptFailed: an item was refused.
+        ScriptRefused: an item was refused.
     """
     values = run.values
     if "delete-config" in values:
@@ -69,10 +69,7 @@ async def run(run: ScriptRun) -> None:
 
 def _check(run: ScriptRun) -> None:
     values = run.values
-    if sum(action in values for action in ACTIONS) != 1:
-        raise ScriptUsageError(
-            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
-        )
+    values.one_action(ONE_ACTION)
     if "bootstrap-server" not in values:
         raise ScriptUsageError("--bootstrap-server must be specified")
     if "create" in values or "delete" in values or "alter" in values:
@@ -124,11 +121,11 @@ async def _find(run: ScriptRun, admin: AdminClient) -> list[str]:
     try:
         expression = TopicPattern(pattern)
     except InvalidPattern as error:
-        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+        raise ScriptRefused(str(error)) from None
     matches = list(filter(expression.accepts, names))
     if not matches and "list" not in values and "if-exists" not in values:
         name = f"Optional[{pattern}]" if run.is_before(NEWEST) else pattern
-        raise ScriptFailed(f"{FAILURE}Topic '{name}' does not exist as expected", on_stdout=True)
+        raise ScriptRefused(f"Topic '{name}' does not exist as expected")
     return matches
 
 
@@ -136,16 +133,16 @@ async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[
     """Return the topic with an id.
 
     Raises:
-        ScriptFailed: no topic has it, or the text is not an id.
+        ScriptRefused: no topic has it, or the text is not an id.
     """
     try:
         topic_id = uuid_from_text(text)
     except ValueError as error:
-        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+        raise ScriptRefused(str(error)) from None
     described = await admin.describe_topics(await admin.list_topics())
     matches = [name for name, topic in described.items() if getattr(topic, "topic_id", None) == topic_id]
     if not matches and "if-exists" not in values:
-        raise ScriptFailed(f"{FAILURE}TopicId '{text}' does not exist as expected", on_stdout=True)
+        raise ScriptRefused(f"TopicId '{text}' does not exist as expected")
     return matches
 
 
@@ -155,24 +152,22 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     name = values.get("topic") or ""
-    partitions, factor = (
-        number_read_late(values, option, FAILURE, on_stdout=True) for option in ("partitions", "replication-factor")
-    )
+    partitions, factor = (number_read_late(values, option) for option in ("partitions", "replication-factor"))
     if partitions is not None and partitions < 1:
-        raise ScriptFailed(f"{FAILURE}The partitions must be greater than 0", on_stdout=True)
+        raise ScriptRefused("The partitions must be greater than 0")
     if factor is not None and not 1 <= factor <= LARGEST_FACTOR:
         reason = f"The replication factor must be between 1 and {LARGEST_FACTOR} inclusive"
-        raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
+        raise ScriptRefused(reason)
     if any(not config.partition("=")[2].strip() for config in values.all("config")):
         reason = 'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
-        raise ScriptFailed(f"{FAILURE}{reason}", on_stdout=True)
+        raise ScriptRefused(reason)
     try:
         configs = parse_configs(values.all("config"))
         # Java drops empty strings at the end.
         assigned = values.get("replica-assignment")
         assignment = parse_assignment(None if assigned is None else assigned.rstrip(","))
     except InvalidArgument as error:
-        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+        raise ScriptRefused(str(error)) from None
     if "." in name or "_" in name:
         run.print(COLLISION)
     topic = NewTopic(
@@ -195,13 +190,13 @@ async def _alter(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import TopicChange
 
     values = run.values
-    count = number_read_late(values, "partitions", FAILURE, on_stdout=True)
+    count = number_read_late(values, "partitions")
     if "replica-assignment" in values:
         raise ScriptUsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
     if names:
         described = await admin.describe_topics(names)
         if any(len(getattr(topic, "partitions", ())) == count for topic in described.values()):
-            raise ScriptFailed(f"{FAILURE}Topic already has {count} partitions.", on_stdout=True)
+            raise ScriptRefused(f"Topic already has {count} partitions.")
         _raise_first(await admin.alter_topics(dict.fromkeys(names, TopicChange(partitions=count))))
 
 
@@ -367,5 +362,5 @@ topics = Script(
         ),
     ),
     run,
-    FAILURE,
+    "Error while executing topic command : ",
 )
