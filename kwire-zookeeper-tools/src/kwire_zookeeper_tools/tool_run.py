@@ -199,6 +199,20 @@ class ToolRun:
             raise InvalidArgument(f"{properties} has no bootstrap.servers")
         return await _connect(servers, loaded.connection)
 
+    def properties(self, path: Path) -> dict[str, str]:
+        """Return the content of a properties file.
+
+        Raises:
+            ToolFailed: the file cannot be read, or the tool must not read it.
+        """
+        from kwire._util.properties import parse_properties
+        from kwire._util.text_files import EncodingError, read_properties
+
+        try:
+            return parse_properties(read_properties(self.file(path)))
+        except (OSError, EncodingError) as error:
+            raise ToolFailed(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+
     def file(self, path: Path) -> Path:
         """Return the path of a file that the tool may read or write, without symbolic links.
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
-from kwire_cluster.zookeeper.consumers import ConsumerOffset
-from kwire_cluster.zookeeper.errors import NoNode, StoreError, ZnodeError
-from kwire_cluster.zookeeper.operations import Znode
+from kwire_cluster.zookeeper.errors import StoreError
+from kwire_zookeeper_tools.offsets.consumer_offsets import stored_offsets
 from kwire_zookeeper_tools.verbs.zookeeper.show import zookeeper_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
     from kwire_cluster.zookeeper.store import Store
 
-__all__ = ["ZooKeeperOffsets", "committed_in_zookeeper"]
+__all__ = ["ZooKeeperOffsets"]
 
 
 class ZooKeeperOffsets:
@@ -35,6 +34,8 @@ class ZooKeeperOffsets:
     ) -> dict[CommittedPartition, Offsets]:
         """Return the offsets that consumers have committed; empty if no broker reports a ZooKeeper.
 
+        Offsets that are not numbers are left out.
+
         Args:
             admin: the client of the cluster.
             topics: only these topics; empty for all.
@@ -52,55 +53,14 @@ class ZooKeeperOffsets:
         if self._store is None:
             self._store = await connect(self._address)
         try:
-            return await committed_in_zookeeper(self._store, topics, groups)
+            stored = await stored_offsets(self._store, groups, topics, skip_malformed=True)
         except StoreError:
             await self.close()
             raise
+        return {CommittedPartition(*offset[:3], "zookeeper"): Offsets(offset.offset, None) for offset in stored}
 
     async def close(self) -> None:
         """Close the session."""
         store, self._store = self._store, None
         if store is not None:
             await store.close()
-
-
-async def committed_in_zookeeper(
-    store: Store, topics: Sequence[str], groups: Sequence[str]
-) -> dict[CommittedPartition, Offsets]:
-    """Return the offsets that consumers of Kafka 0.8 have committed: `/consumers/<group>/offsets/<topic>/<partition>`.
-
-    Offsets that are not numbers are left out.
-
-    Raises:
-        StoreError: ZooKeeper does not answer.
-    """
-    keys: dict[str, CommittedPartition] = {}
-    # All paths first, then one pipelined read: consumers of Kafka 0.8 have a znode for each partition.
-    for group in groups or await _children(store, "/consumers"):
-        for topic in topics or await _children(store, f"/consumers/{group}/offsets"):
-            for partition in await _children(store, f"/consumers/{group}/offsets/{topic}"):
-                if partition.isdecimal():
-                    key = CommittedPartition(group, topic, int(partition), "zookeeper")
-                    keys[ConsumerOffset.path(*key[:3])] = key
-    offsets = {}
-    for path, znode in zip(keys, await store.get_many(keys), strict=True):
-        offset = _decoded(znode, path)
-        if offset is not None:
-            offsets[keys[path]] = Offsets(offset, None)
-    return offsets
-
-
-async def _children(store: Store, path: str) -> Iterable[str]:
-    try:
-        return await store.children(path)
-    except NoNode:
-        return ()
-
-
-def _decoded(znode: object, path: str) -> int | None:
-    if not isinstance(znode, Znode):
-        return None
-    try:
-        return ConsumerOffset.decode(znode.data, path).offset
-    except ZnodeError:
-        return None

@@ -9,18 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_admin.operations.declaration import ToolFailed
-from kwire_cluster.zookeeper.consumers import ConsumerOwner
 from kwire_cluster.zookeeper.errors import NoNode
-from kwire_cluster.zookeeper.operations import Znode
 from kwire_cluster.zookeeper.topics import TopicRegistration
-from kwire_zookeeper_tools.offsets.consumer_offsets import ROOT, child_names, log_ends, stored_offsets
+from kwire_zookeeper_tools.offsets.consumer_offsets import ROOT, child_names, log_ends, owners_of, stored_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.client.admin import TopicPartition as Partition
     from kwire_cluster.zookeeper import Store
-    from kwire_cluster.zookeeper.store import ReadResult
     from kwire_zookeeper_tools.tool_run import ToolRun
 
 __all__ = ["delete_groups", "describe_groups", "list_groups"]
@@ -55,7 +52,7 @@ async def _describe(run: ToolRun, store: Store, group: str, *, old: bool) -> Non
         for stored_offset in await stored_offsets(store, [group])
     }
     partitions = await _partitions(store, group, [topic for topic, _ in offsets])
-    owners = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
+    owners = await owners_of(store, group, partitions)
     ends = await log_ends(await run.admin(), partitions)
     if old:
         _print_old(run, group, partitions, offsets, ends, owners)
@@ -65,7 +62,7 @@ async def _describe(run: ToolRun, store: Store, group: str, *, old: bool) -> Non
     for partition, owner in zip(partitions, owners, strict=True):
         offset, end = offsets.get(partition), ends.get(partition)
         # The owner is a thread of the consumer: `<consumer>-<number of the thread>`.
-        consumer = ConsumerOwner.decode(owner.data).consumer.rpartition("-")[0] if isinstance(owner, Znode) else "-"
+        consumer = "-" if owner is None else owner.rpartition("-")[0]
         idle.discard(consumer)
         if offset is None:
             run.print(
@@ -86,7 +83,7 @@ def _print_old(
     partitions: Sequence[Partition],
     offsets: Mapping[tuple[str, int], int],
     ends: Mapping[Partition, int],
-    owners: Sequence[ReadResult],
+    owners: Sequence[str | None],
 ) -> None:
     if not partitions:
         run.print("No topic available for consumer group provided")
@@ -95,8 +92,7 @@ def _print_old(
         offset, end = offsets.get(partition), ends.get(partition)
         numbers = ["unknown" if number is None else str(number) for number in (offset, end)]
         lag = "unknown" if offset is None or end is None else str(end - offset)
-        consumer = ConsumerOwner.decode(owner.data).consumer if isinstance(owner, Znode) else "none"
-        run.print(", ".join([group, partition.topic, str(partition.partition), *numbers, lag, consumer]))
+        run.print(", ".join([group, partition.topic, str(partition.partition), *numbers, lag, owner or "none"]))
 
 
 async def _partitions(store: Store, group: str, topics: Sequence[str]) -> list[Partition]:

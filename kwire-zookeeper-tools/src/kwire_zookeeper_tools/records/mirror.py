@@ -31,6 +31,7 @@ class Mirror:
     """Copies topics of one cluster to another, and keeps the progress as committed offsets of a group in the source.
 
     Attributes:
+        copy: the copy of the records, with their numbers.
         topics: the topics in alphabetical order.
         routes: the target partition of each source partition.
     """
@@ -49,21 +50,11 @@ class Mirror:
         self._source = source
         self._group = group
         self._report = report
-        self._copy = RecordCopy(source, target, routes, positions, skip_refused=skip_refused, report=report)
+        self.copy = RecordCopy(source, target, routes, positions, skip_refused=skip_refused, report=report)
         self._committed = dict(positions)
         self._not_created: list[str] = []
         self.routes = routes
         self.topics = sorted({route.topic for route in routes})
-
-    @property
-    def copied(self) -> int:
-        """Number of records that the target has acknowledged."""
-        return self._copy.copied
-
-    @property
-    def refused(self) -> int:
-        """Number of records that the target has refused."""
-        return self._copy.refused
 
     @classmethod
     async def prepare(
@@ -115,13 +106,9 @@ class Mirror:
         self = cls(source, target, routes, dict.fromkeys(routes, 0) | known, group, report, skip_refused=skip_refused)
         for partition, offset in positions.items():
             if isinstance(offset, AdminError):
-                self.leave_out(partition, offset)
+                self.copy.fail(partition, str(offset))
         self._not_created = not_created
         return self
-
-    def leave_out(self, partition: TopicPartition, error: AdminError) -> None:
-        """Do not copy a partition, and fail at the end."""
-        self._copy.fail(partition, str(error))
 
     async def run(self, until: Mapping[TopicPartition, int] | None, interval: float) -> None:
         """Copy, and commit the progress at an interval and at the end, also after a failure or a cancellation.
@@ -135,7 +122,7 @@ class Mirror:
             AdminError: the progress cannot be committed.
         """
         committing = asyncio.create_task(self._commit_regularly(interval))
-        copying = asyncio.create_task(self._copy.run(until))
+        copying = asyncio.create_task(self.copy.run(until))
         try:
             await asyncio.wait((copying, committing), return_when=asyncio.FIRST_COMPLETED)
             if committing.done() and not copying.done():
@@ -155,14 +142,14 @@ class Mirror:
         while True:
             await asyncio.sleep(interval)
             await self._commit()
-            if self.copied != reported:
-                self._report(f"{counted(self.copied, 'record')} copied, progress committed")
-                reported = self.copied
+            if self.copy.copied != reported:
+                self._report(f"{counted(self.copy.copied, 'record')} copied, progress committed")
+                reported = self.copy.copied
 
     async def _commit(self) -> None:
         moved = {
             partition: offset
-            for partition, offset in self._copy.acknowledged.items()
+            for partition, offset in self.copy.acknowledged.items()
             if offset != self._committed[partition]
         }
         if moved:
@@ -171,7 +158,7 @@ class Mirror:
                 outcomes.raise_first()
             for partition in moved:
                 if (error := outcomes[str(partition)]) is not None:
-                    self._copy.fail(partition, f"the progress cannot be committed: {error}")
+                    self.copy.fail(partition, f"the progress cannot be committed: {error}")
             self._committed |= moved
 
 

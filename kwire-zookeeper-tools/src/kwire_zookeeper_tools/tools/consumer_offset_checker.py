@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from kwire.client.admin import TopicPartition
-from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
-from kwire_cluster.zookeeper.consumers import ConsumerOwner
-from kwire_cluster.zookeeper.operations import Znode
-from kwire_zookeeper_tools.offsets.consumer_offsets import log_ends, stored_offsets
+from kwire_zookeeper_tools.offsets.consumer_offsets import log_ends, owners_of, stored_offsets
 from kwire_zookeeper_tools.tool_run import ToolRun, registered_brokers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kwire.client.admin import AdminClient
 
 FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 
@@ -25,6 +16,7 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS},
+    without_effect=("--retry.backoff.ms MS",),
     replaces=("kafka.tools.ConsumerOffsetChecker",),
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )
@@ -35,10 +27,6 @@ async def consumer_offset_checker(
     broker_info: Annotated[bool, Option("Print the addresses of the brokers.")] = False,
     socket_timeout_ms: Annotated[
         int | None, Option("Timeout of requests to brokers.", "MS", also=("--socket.timeout.ms",))
-    ] = None,
-    retry_backoff_ms: Annotated[
-        int | None,
-        Option("Pause before brokers that fail are asked again [default: never].", "MS", also=("--retry.backoff.ms",)),
     ] = None,
 ) -> None:
     """Print offsets of a group that are stored in ZooKeeper, the ends of the logs, and the lag.
@@ -53,32 +41,14 @@ async def consumer_offset_checker(
     admin = await run.admin()
     if socket_timeout_ms is not None:
         admin.timeout = socket_timeout_ms / 1000
-    ends = await _log_ends(admin, partitions, retry_backoff_ms)
-    znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
+    ends = await log_ends(admin, partitions)
+    owners = await owners_of(store, group, partitions)
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
-    for stored, partition, znode in zip(offsets, partitions, znodes, strict=True):
+    for stored, partition, owner in zip(offsets, partitions, owners, strict=True):
         end = ends.get(partition)
-        owner = ConsumerOwner.decode(znode.data).consumer if isinstance(znode, Znode) else "none"
-        lag = "unknown" if end is None else end - stored.offset
-        run.print(
-            FORMAT.format(
-                group, stored.topic, stored.partition, stored.offset, "-" if end is None else end, lag, owner
-            ).rstrip()
-        )
+        numbers = ("-", "unknown") if end is None else (end, end - stored.offset)
+        run.print(FORMAT.format(*stored, *numbers, owner or "none").rstrip())
     if broker_info:
         run.print("BROKER INFO")
         for broker, registration in sorted((await registered_brokers(store)).items()):
             run.print(f"{broker} -> {registration.endpoints[0].host}:{registration.endpoints[0].port}")
-
-
-async def _log_ends(
-    admin: AdminClient, partitions: Sequence[TopicPartition], retry_backoff_ms: int | None
-) -> dict[TopicPartition, int]:
-    """Return the ends of partitions, after pauses while brokers fail if there is a pause."""
-    while True:
-        try:
-            return await log_ends(admin, partitions)
-        except ConnectionFault:
-            if retry_backoff_ms is None:
-                raise
-        await asyncio.sleep(retry_backoff_ms / 1000)

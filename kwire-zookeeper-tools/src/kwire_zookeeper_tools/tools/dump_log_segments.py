@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
 from kwire.errors import KwireError, RecordsDecodeError
@@ -107,50 +107,22 @@ async def dump_log_segments(run: ToolRun, options: DumpOptions) -> None:
         contents = plain_contents(decoder(options.key_decoder_class), decoder(options.value_decoder_class))
     if options.skip_record_metadata and contents is None:
         raise ToolFailed("--skip-record-metadata needs --print-data-log, or a decoder of an internal topic")
-    form = LogForm(
-        options.max_message_size,
-        contents,
-        contents is not None or options.deep_iteration,
-        options.skip_record_metadata,
-        options.max_bytes,
-    )
     problems: list[str] = []
     for name in (part for file in options.files for part in str(file).split(",")):
         path = run.file(Path(name))
         run.print(f"Dumping {name}")
         try:
             if path.suffix in {SegmentFile.LOG, SegmentFile.SNAPSHOT}:
-                _dump_log(run, path, form)
-            elif options.index_sanity_check:
-                _check_index(path)
-                run.print(f"{name} passed sanity check.")
+                _dump_log(run, path, options, contents)
             else:
-                _dump_index(run, path, options.verify_index_only)
+                _dump_index(run, path, name, options)
         except ToolFailed as error:
             problems.append(f"{name}: {error}")
     if problems:
         raise ToolFailed("; ".join(problems))
 
 
-class LogForm(NamedTuple):
-    """The form in which a log is printed.
-
-    Attributes:
-        max_message_size: maximum bytes of a batch, as stored, and in memory with its records.
-        contents: returns the texts of key and value; None to leave them out.
-        with_records: true to print records, and not only batches.
-        without_metadata: true to print only key and value of a record.
-        max_bytes: number of bytes of a file to read; None for all.
-    """
-
-    max_message_size: int
-    contents: RecordContents | None
-    with_records: bool
-    without_metadata: bool
-    max_bytes: int | None
-
-
-def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
+def _dump_log(run: ToolRun, path: Path, options: DumpOptions, contents: RecordContents | None) -> None:
     if path.name == "bootstrap.checkpoint":
         run.print("KRaft bootstrap snapshot")
     elif path.suffix == SegmentFile.SNAPSHOT:
@@ -158,20 +130,20 @@ def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
     else:
         run.print(f"Log starting offset: {_base_offset(path)}")
     invalid = total = 0
-    for count, batch in enumerate(batches_of(path, form.max_message_size)):
-        if form.max_bytes is not None and batch.position + batch.header.size > form.max_bytes:
+    for count, batch in enumerate(batches_of(path, options.max_message_size)):
+        if options.max_bytes is not None and batch.position + batch.header.size > options.max_bytes:
             break
         run.print(_batch_line(batch))
         invalid += not batch.is_valid
         total += 1
-        if form.with_records and batch.is_valid:
+        if (contents is not None or options.deep_iteration) and batch.is_valid:
             try:
                 # Of any ratio: brokers accept equal bytes that compress ten thousandfold.
-                decoded = decode(batch.data, max_size=form.max_message_size, max_ratio=None)
+                decoded = decode(batch.data, max_size=options.max_message_size, max_ratio=None)
             except RecordsDecodeError as error:
                 raise DamagedLogSegment(batch.position, count, str(error)) from None
             for record in decoded.records():
-                run.print(_record_line(record, batch, form))
+                run.print(_record_line(record, batch, contents, without_metadata=options.skip_record_metadata))
     if invalid:
         raise ToolFailed(f"the checksum is wrong in {invalid} of {total} batches")
 
@@ -198,10 +170,12 @@ def _batch_line(batch: SegmentBatch) -> str:
     )
 
 
-def _record_line(record: Record, batch: SegmentBatch, form: LogForm) -> str:
+def _record_line(
+    record: Record, batch: SegmentBatch, contents: RecordContents | None, *, without_metadata: bool
+) -> str:
     header = batch.header
-    if form.without_metadata and form.contents is not None and not header.is_control:
-        return f"|{_contents(record, form.contents)}"
+    if without_metadata and not header.is_control:
+        return f"|{_contents(record, contents)}"
     time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
     line = f"| offset: {record.offset} {time}: {record.timestamp} keySize: {_size(record.key)} valueSize: "
     line += str(_size(record.value))
@@ -210,11 +184,11 @@ def _record_line(record: Record, batch: SegmentBatch, form: LogForm) -> str:
         line += f" sequence: {sequence} headerKeys: [{','.join(header.key for header in record.headers)}]"
     if header.is_control:
         return f"{line} {_control_text(record)}"
-    return line if form.contents is None else f"{line}{_contents(record, form.contents)}"
+    return f"{line}{_contents(record, contents)}"
 
 
-def _contents(record: Record, contents: RecordContents) -> str:
-    key, value = contents(record)
+def _contents(record: Record, contents: RecordContents | None) -> str:
+    key, value = (None, None) if contents is None else contents(record)
     return (f" key: {key}" if key is not None else "") + (f" payload: {value}" if value is not None else "")
 
 
@@ -240,29 +214,25 @@ _CONTROL_NAMES = {
 }
 
 
-def _check_index(path: Path) -> None:
-    """Check that the entries of an index ascend.
+def _dump_index(run: ToolRun, path: Path, name: str, options: DumpOptions) -> None:
+    """Print an index, or check it.
 
     Raises:
-        ToolFailed: an entry is not after the one before it, or the file is not an index.
+        ToolFailed: an entry is not after the one before it, or not in the log, or the file is not an index.
     """
-    if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
-        raise ToolFailed("expected a file that ends with .index or .timeindex")
-    is_time_index = path.suffix == SegmentFile.TIME_INDEX
-    entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
-    for previous, entry in pairwise(entries):
-        if entry.key <= previous.key or entry.value <= previous.value:
-            raise ToolFailed(f"the entry {entry.key} -> {entry.value} follows {previous.key} -> {previous.value}")
-
-
-def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
     if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
         raise ToolFailed("expected a file that ends with .log, .index, .timeindex, or .checkpoint")
     is_time_index = path.suffix == SegmentFile.TIME_INDEX
     entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
-    for entry in entries if not verify_only else ():
-        names = ("timestamp", "offset") if is_time_index else ("offset", "position")
-        run.print(f"{names[0]}: {entry.key} {names[1]}: {entry.value}")
+    if options.index_sanity_check:
+        for previous, entry in pairwise(entries):
+            if entry.key <= previous.key or entry.value <= previous.value:
+                raise ToolFailed(f"the entry {entry.key} -> {entry.value} follows {previous.key} -> {previous.value}")
+        run.print(f"{name} passed sanity check.")
+        return
+    first, second = ("timestamp", "offset") if is_time_index else ("offset", "position")
+    for entry in entries if not options.verify_index_only else ():
+        run.print(f"{first}: {entry.key} {second}: {entry.value}")
     log = path.with_suffix(SegmentFile.LOG)
     if not is_time_index and log.exists():
         _compare(log, entries)

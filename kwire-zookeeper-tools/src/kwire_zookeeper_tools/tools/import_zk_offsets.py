@@ -9,9 +9,7 @@ from kwire._util.readable import counted
 from kwire._util.text_files import EncodingError, read_text
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Danger, Option
-from kwire_cluster.zookeeper.consumers import ConsumerOffset
-from kwire_zookeeper_tools.offsets.consumer_offsets import parse_line
-from kwire_zookeeper_tools.offsets.offset_writer import OffsetWriter
+from kwire_zookeeper_tools.offsets.consumer_offsets import parse_line, write_offset
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 
@@ -35,7 +33,7 @@ async def import_zk_offsets(
     except (OSError, EncodingError) as error:
         raise ToolFailed(f"cannot read {input_file}: {error}") from None
     offsets = [parse_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-    writer = OffsetWriter(await run.zookeeper())
-    for offset in offsets:
-        await writer.write(offset.path, ConsumerOffset(offset.offset).encode())
+    store = await run.zookeeper()
+    for written, offset in enumerate(offsets):
+        await write_offset(store, offset, written=written)
     run.print(f"{counted(len(offsets), 'offset')} written to ZooKeeper")

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.light_dataclasses import dataclass
-from kwire._util.properties import parse_properties
 from kwire._util.readable import counted
-from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
-from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.declaration import ANYWHERE, Need, operation
 from kwire_admin.operations.parameters import Address, Danger, InvalidArgument, Option
 from kwire_admin.operations.topic_filter import TopicFilter
 from kwire_zookeeper_tools.records.mirror import Mirror
@@ -91,7 +89,7 @@ async def mirror_maker(run: ToolRun, options: MirrorOptions) -> None:
     any further is reported, the others go on, and the tool fails at its end; commit a later offset for the group to
     skip what cannot be read.
     """
-    settings = {} if options.consumer_config is None else _settings(run.file(options.consumer_config))
+    settings = {} if options.consumer_config is None else run.properties(options.consumer_config)
     group = options.group or settings.get("group.id", DEFAULT_GROUP)
     start = START.get(options.offset_reset or settings.get("auto.offset.reset", "earliest"))
     if start is None:
@@ -114,17 +112,8 @@ async def mirror_maker(run: ToolRun, options: MirrorOptions) -> None:
         try:
             await mirror.run(until, options.commit_interval if milliseconds is None else milliseconds / 1000)
         finally:
-            lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
-            run.print(f"{counted(mirror.copied, 'record')} copied{lost}")
-
-
-def _settings(path: Path) -> dict[str, str]:
-    try:
-        return parse_properties(read_properties(path))
-    except OSError as error:
-        raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
-    except EncodingError as error:
-        raise ToolFailed(f"cannot read {path}: {error}") from None
+            lost = f", {mirror.copy.refused} refused by the target" if mirror.copy.refused else ""
+            run.print(f"{counted(mirror.copy.copied, 'record')} copied{lost}")
 
 
 async def _ends(admin: AdminClient, mirror: Mirror) -> dict[TopicPartition, int]:
@@ -132,7 +121,7 @@ async def _ends(admin: AdminClient, mirror: Mirror) -> dict[TopicPartition, int]
     ends = {}
     for partition, end in offsets.items():
         if isinstance(end, AdminError):
-            mirror.leave_out(partition, end)
+            mirror.copy.fail(partition, str(end))
         else:
             ends[partition] = end.offset or 0
     return ends

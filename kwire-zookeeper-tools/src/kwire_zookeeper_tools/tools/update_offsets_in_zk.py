@@ -6,16 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from kwire._util.properties import parse_properties
 from kwire._util.readable import counted
-from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST
-from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.declaration import ANYWHERE, Need, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument
 from kwire_admin.operations.partitions import existing_partitions
-from kwire_cluster.zookeeper.consumers import ConsumerOffset
+from kwire_zookeeper_tools.offsets.consumer_offsets import StoredOffset, write_offset
 from kwire_zookeeper_tools.offsets.offset_times import offsets_of
-from kwire_zookeeper_tools.offsets.offset_writer import OffsetWriter
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 
@@ -40,26 +37,15 @@ async def update_offsets_in_zk(
     topic: Annotated[str, Argument("The topic.")],
 ) -> None:
     """Set the offsets of a group in ZooKeeper to the beginning or the end of each partition of a topic."""
-    group, hosts = _read(run.file(properties))
-    run.use_zookeeper(hosts)
-    writer = OffsetWriter(await run.zookeeper())
+    values = run.properties(properties)
+    if "group.id" not in values:
+        raise InvalidArgument(f"{properties} has no group.id")
+    run.use_zookeeper(values.get("zookeeper.connect"))
+    store = await run.zookeeper()
     admin = await run.admin()
     partitions = await existing_partitions(admin, [topic])
     offsets = await offsets_of(admin, partitions, EARLIEST if end is End.EARLIEST else LATEST)
-    for partition, offset in offsets.items():
+    for written, (partition, offset) in enumerate(offsets.items()):
         run.print(f"updating partition {partition.partition} with new offset: {offset}")
-        await writer.write(ConsumerOffset.path(group, topic, partition.partition), ConsumerOffset(offset).encode())
-    run.print(f"updated the offset for {counted(writer.written, 'partition')}")
-
-
-def _read(path: Path) -> tuple[str, str | None]:
-    """Return `group.id`, and `zookeeper.connect` if it is given."""
-    try:
-        values = parse_properties(read_properties(path))
-    except OSError as error:
-        raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
-    except EncodingError as error:
-        raise ToolFailed(f"cannot read {path}: {error}") from None
-    if "group.id" not in values:
-        raise InvalidArgument(f"{path} has no group.id")
-    return values["group.id"], values.get("zookeeper.connect")
+        await write_offset(store, StoredOffset(values["group.id"], *partition, offset), written=written)
+    run.print(f"updated the offset for {counted(len(offsets), 'partition')}")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire._kwire import Pattern
+from kwire.client.admin import TopicPartition
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
 from kwire_cluster.zookeeper import Store
-from kwire_cluster.zookeeper.consumers import ConsumerOwner, ConsumerRegistration
+from kwire_cluster.zookeeper.consumers import ConsumerRegistration
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.operations import Znode
 from kwire_cluster.zookeeper.topics import TopicRegistration
-from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
+from kwire_zookeeper_tools.offsets.consumer_offsets import child_names, owners_of
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 
@@ -39,12 +40,13 @@ async def verify_consumer_rebalance(
             run.print(f"topic {topic} does not exist")
             problems += 1
             continue
-        partitions = sorted(TopicRegistration.decode(znode.data, TopicRegistration.path(topic)).partitions)
-        owners = await store.get_many([ConsumerOwner.path(group, topic, partition) for partition in partitions])
-        for partition, owner in zip(partitions, owners, strict=True):
-            problem = _problem(owner, consumers)
-            if problem is not None:
-                run.print(f"[{topic},{partition}] {problem}")
+        indexes = sorted(TopicRegistration.decode(znode.data, TopicRegistration.path(topic)).partitions)
+        owners = await owners_of(store, group, [TopicPartition(topic, index) for index in indexes])
+        for index, owner in zip(indexes, owners, strict=True):
+            # An owner is a consumer and the number of its thread.
+            if owner is None or owner.rpartition("-")[0] not in consumers:
+                problem = "has no owner" if owner is None else f"is owned by {owner}, which is not a live consumer"
+                run.print(f"[{topic},{index}] {problem}")
                 problems += 1
     if problems:
         run.print("Rebalance operation failed !")
@@ -76,11 +78,3 @@ def _topics(consumer: ConsumerRegistration, existing: list[str]) -> list[str]:
         raise ToolFailed(f"the subscription {pattern!r} is not a regular expression: {error}") from None
     wanted = consumer.pattern == "white_list"
     return [topic for topic, match in zip(existing, matches, strict=True) if match is wanted]
-
-
-def _problem(owner: object, consumers: dict[str, ConsumerRegistration]) -> str | None:
-    """Return what is wrong with the owner of a partition. An owner is a consumer and the number of its thread."""
-    if not isinstance(owner, Znode):
-        return "has no owner"
-    name = ConsumerOwner.decode(owner.data).consumer
-    return None if name.rpartition("-")[0] in consumers else f"is owned by {name}, which is not a live consumer"
