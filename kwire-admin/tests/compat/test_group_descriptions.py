@@ -50,6 +50,14 @@ def test_state_has_the_columns_of_the_release(
     assert row[positions[2] : positions[3]].strip() == ("-" if release == "4.4.0" else "")
 
 
+def test_lists_have_the_columns_of_their_options(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    for options, titles in (("--state",), ["STATE"]), (("--state", "--type"), ["TYPE", "STATE"]):
+        assert run_script("kafka-consumer-groups", ["--bootstrap-server", cluster.bootstrap, "--list", *options]) == 0
+        header, first, *_ = capsys.readouterr().out.splitlines()
+        assert header.split() == ["GROUP", *titles]
+        assert first.split()[0] == "billing"
+
+
 def test_widths_of_3_9_1_do_not_depend_on_the_group(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
     _, titles, row = described(cluster, capsys, None, "--group", "x" * 30, "--state").splitlines()
     assert titles.index("COORDINATOR") == 26

@@ -115,7 +115,8 @@ class OptionValues:
         Raises:
             ScriptUsageError: there is none, or several.
         """
-        chosen = [name for name in re.findall(r"--([a-z-]+)", listed) if name in self]
+        names: list[str] = re.findall(r"--([a-z-]+)", listed)
+        chosen = [name for name in names if name in self]
         if len(chosen) != 1:
             raise ScriptUsageError(f"Command must include exactly one action: {listed}")
         return chosen[0]

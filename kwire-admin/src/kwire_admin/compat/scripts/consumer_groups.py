@@ -175,7 +175,7 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     for group in groups:
         cells = {"type": group.type.value.title(), "state": group.state or ""}
         rows.append((group.group_id, *(cells[name] for name in shown)))
-    run.print_rows(rows, (width, 20, 20))
+    run.print_rows(rows, (width, *[20] * len(shown)))
 
 
 def _words(values: OptionValues, option: str) -> set[str]:
