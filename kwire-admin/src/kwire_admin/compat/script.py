@@ -37,12 +37,8 @@ __all__ = [
 ]
 
 BOOTSTRAP = ScriptOption("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to")
-COMMAND_CONFIG = ScriptOption(
-    "command-config", "Property file containing configs to be passed to Admin Client.", "command config property file"
-)
-ZOOKEEPER = ScriptOption(
-    "zookeeper", "The ZooKeeper of the cluster, with the options and the output of 0.10.2.", "urls"
-)
+COMMAND_CONFIG = ScriptOption("command-config", "Properties file of the client.", "command config property file")
+ZOOKEEPER = ScriptOption("zookeeper", "The ZooKeeper of the cluster, with options and output of 0.10.2.", "urls")
 LAST_WITH_ZOOKEEPER = "0.10.2.2"
 """The release that scripts with `--zookeeper` follow by default: the last one in which all of them had the option."""
 HELP = ScriptOption("help", "Print usage information.")

@@ -181,9 +181,7 @@ script = Script(
     ("kafka.admin.AclCommand",),
     (
         ScriptOption("authorizer", "The authorizer: SimpleAclAuthorizer or AclAuthorizer.", "class"),
-        ScriptOption(
-            "authorizer-properties", "REQUIRED: the ZooKeeper, such as zookeeper.connect=localhost:2181.", "properties"
-        ),
+        ScriptOption("authorizer-properties", "REQUIRED: the ZooKeeper as zookeeper.connect=HOST:PORT.", "properties"),
         *acls.chosen_options("list", "add", "remove", "force", "topic", "group", "cluster", "operation"),
         *acls.chosen_options("allow-principal", "deny-principal", "allow-host", "deny-host", "producer", "consumer"),
     ),

@@ -262,34 +262,22 @@ acls = Script(
     (
         BOOTSTRAP,
         COMMAND_CONFIG,
-        ScriptOption(
-            "list", "List ACLs for the specified resource, use --topic <topic> or --group <group> or --cluster."
-        ),
+        ScriptOption("list", "List ACLs of the resources that --topic, --group, or --cluster name."),
         ScriptOption("add", "Indicates you are trying to add ACLs."),
         ScriptOption("remove", "Indicates you are trying to remove ACLs."),
         ScriptOption("force", "Assume Yes to all queries and do not prompt."),
         ScriptOption("topic", "Topic to which ACLs should be added or removed.", "topic"),
         ScriptOption("group", "Consumer Group to which the ACLs should be added or removed.", "group"),
         ScriptOption("cluster", "Add/Remove cluster ACLs."),
-        ScriptOption(
-            "transactional-id", "The transactionalId to which ACLs should be added or removed.", "transactional-id"
-        ),
-        ScriptOption(
-            "delegation-token", "Delegation token to which ACLs should be added or removed.", "delegation-token"
-        ),
+        ScriptOption("transactional-id", "Transactional id to which ACLs are added or removed.", "transactional-id"),
+        ScriptOption("delegation-token", "Delegation token to which ACLs are added or removed.", "token"),
         ScriptOption("user-principal", "Specifies a user principal as a resource.", "user-principal"),
-        ScriptOption(
-            "resource-pattern-type", "The type of the resource pattern or pattern filter.", "ANY|MATCH|LITERAL|PREFIXED"
-        ),
+        ScriptOption("resource-pattern-type", "Type of the pattern of the resource.", "ANY|MATCH|LITERAL|PREFIXED"),
         ScriptOption("operation", "Operation that is being allowed or denied.", "operation"),
         ScriptOption("allow-principal", "Principal is in principalType:name format.", "allow-principal"),
         ScriptOption("deny-principal", "Principal is in principalType:name format.", "deny-principal"),
-        ScriptOption(
-            "allow-host", "Host from which principals listed in --allow-principal will have access.", "allow-host"
-        ),
-        ScriptOption(
-            "deny-host", "Host from which principals listed in --deny-principal will be denied access.", "deny-host"
-        ),
+        ScriptOption("allow-host", "Host from which --allow-principal has access.", "host"),
+        ScriptOption("deny-host", "Host from which --deny-principal has no access.", "host"),
         ScriptOption("principal", "List ACLs for the specified principal.", "principal"),
         ScriptOption("producer", "Convenience option to add/remove ACLs for producer role."),
         ScriptOption("consumer", "Convenience option to add/remove ACLs for consumer role."),

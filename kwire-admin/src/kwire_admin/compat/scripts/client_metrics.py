@@ -123,10 +123,7 @@ client_metrics = Script(
         ScriptOption("generate-name", "Generate a UUID to use as the name."),
         ScriptOption("interval", "The metrics push interval in milliseconds; empty to reset it.", "push interval"),
         ScriptOption(
-            "match",
-            "Matching selector 'k1=v1,k2=v2' with client_id, client_instance_id, client_software_name, "
-            "client_software_version, client_source_address, or client_source_port.",
-            "k1=v1,k2=v2",
+            "match", "Selector of clients by client_id, client_software_name, client_source_address, ...", "k1=v1,k2=v2"
         ),
         ScriptOption("metrics", "Telemetry metric name prefixes 'm1,m2'.", "m1,m2"),
     ),

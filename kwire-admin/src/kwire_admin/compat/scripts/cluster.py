@@ -87,12 +87,7 @@ cluster = Script(
     NAME,
     ("org.apache.kafka.tools.ClusterTool", "kafka.tools.ClusterTool"),
     (
-        ScriptOption(
-            "bootstrap-server",
-            "A list of host/port pairs to use for establishing the connection to the Kafka cluster.",
-            "BOOTSTRAP_SERVER",
-            short="b",
-        ),
+        ScriptOption("bootstrap-server", "Some servers of the cluster.", "BOOTSTRAP_SERVER", short="b"),
         ScriptOption("command-config", "Config properties file for the Admin client.", "COMMAND_CONFIG", short="c"),
         ScriptOption("config", "DEPRECATED, use --command-config instead.", "CONFIG", same_as=COMMAND_CONFIG.name),
         ScriptOption("id", "The ID of the broker or controller to unregister.", "ID", "Integer", short="i"),

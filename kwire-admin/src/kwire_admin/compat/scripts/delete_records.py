@@ -89,9 +89,8 @@ delete_records = Script(
         COMMAND_CONFIG,
         ScriptOption(
             "offset-json-file",
-            'REQUIRED: The JSON file with offset per partition: {"partitions": [{"topic": "foo", "partition": 1, '
-            '"offset": 1}], "version": 1}.',
-            "Offset json file path",
+            'REQUIRED: {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}]}.',
+            "JSON file",
         ),
     ),
     run,

@@ -69,10 +69,7 @@ groups = Script(
         ScriptOption("list", "List the groups."),
         ScriptOption("group-type", "Only groups of this type: classic, consumer, share, or streams.", "type"),
         ScriptOption("protocol", "Only groups of this protocol type.", "protocol"),
-        ScriptOption(
-            "consumer",
-            "Only consumer groups of any kind: of the type 'consumer', or with the protocol type 'consumer' or none.",
-        ),
+        ScriptOption("consumer", "Only groups with the type 'consumer', or the protocol type 'consumer' or none."),
         ScriptOption("share", "Only share groups."),
         ScriptOption("streams", "Only streams groups."),
     ),

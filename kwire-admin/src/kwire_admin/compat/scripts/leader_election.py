@@ -107,15 +107,10 @@ def by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:
 
 
 ADMIN_CONFIG = ScriptOption(
-    "admin.config",
-    "Configuration properties files to pass to the admin client.",
-    "config file",
-    same_as=COMMAND_CONFIG.name,
+    "admin.config", "Properties file of the client.", "config file", same_as=COMMAND_CONFIG.name
 )
 PATH = ScriptOption(
-    "path-to-json-file",
-    'The JSON file with the list of partitions: {"partitions": [{"topic": "foo", "partition": 1}]}.',
-    "Path to JSON file",
+    "path-to-json-file", 'File such as {"partitions": [{"topic": "foo", "partition": 1}]}.', "Path to JSON file"
 )
 
 leader_election = Script(

@@ -76,9 +76,7 @@ log_dirs = Script(
         BOOTSTRAP,
         COMMAND_CONFIG,
         ScriptOption("describe", "Describe the specified log directories on the specified brokers."),
-        ScriptOption(
-            "topic-list", 'The list of topics to be queried in the form "topic1,topic2,topic3".', "Topic list"
-        ),
+        ScriptOption("topic-list", "The topics, separated by commas.", "Topic list"),
         ScriptOption("broker-list", 'The list of brokers to be queried in the form "0,1,2".', "Broker list"),
     ),
     run,

@@ -164,12 +164,7 @@ metadata_quorum = Script(
         ScriptOption("replication", "Detailed information about the status of replication."),
         ScriptOption("human-readable", "Print human-readable timestamps."),
         ScriptOption("controller-id", "The id of the controller to remove.", "CONTROLLER_ID", "Integer", short="i"),
-        ScriptOption(
-            "controller-directory-id",
-            "The directory ID of the controller to remove.",
-            "CONTROLLER_DIRECTORY_ID",
-            short="d",
-        ),
+        ScriptOption("controller-directory-id", "Directory ID of the controller to remove.", "UUID", short="d"),
         ScriptOption("unregister", "Also unregister the controller that is removed."),
         ScriptOption("dry-run", "True if we should print what would be done, but not do it."),
     ),

@@ -439,46 +439,20 @@ reassign_partitions = Script(
         ZOOKEEPER,
         ScriptOption("generate", "Generate a candidate partition reassignment configuration."),
         ScriptOption("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
-        ScriptOption(
-            "verify", "Verify if the reassignment completed as specified by the --reassignment-json-file option."
-        ),
+        ScriptOption("verify", "Verify if the reassignment of --reassignment-json-file completed."),
         ScriptOption("cancel", "Cancel an active reassignment."),
         ScriptOption("list", "List all active partition reassignments."),
         ScriptOption(
-            "reassignment-json-file",
-            "The JSON file with the partition reassignment configuration.",
-            "manual assignment json file path",
+            "reassignment-json-file", "The JSON file with the reassignment.", "manual assignment json file path"
         ),
         ScriptOption(
-            "topics-to-move-json-file",
-            "Generate a reassignment configuration to move the partitions of the specified topics.",
-            "topics to reassign json file path",
+            "topics-to-move-json-file", "The JSON file with the topics, for --generate.", "topics json file path"
         ),
-        ScriptOption(
-            "broker-list",
-            'The list of brokers to which the partitions need to be reassigned in the form "0,1,2".',
-            "brokerlist",
-        ),
+        ScriptOption("broker-list", 'The brokers for --generate in the form "0,1,2".', "brokerlist"),
         ScriptOption("disable-rack-aware", "Disable rack aware replica assignment."),
-        ScriptOption(
-            "throttle",
-            "The movement of partitions between brokers will be throttled to this value (bytes/sec).",
-            "throttle",
-            "Long",
-        ),
-        ScriptOption(
-            "replica-alter-log-dirs-throttle",
-            "The movement of replicas between log directories on the same broker will be throttled to this value "
-            "(bytes/sec).",
-            "replicaAlterLogDirsThrottle",
-            "Long",
-        ),
-        ScriptOption(
-            "timeout",
-            "The maximum time in ms to wait for log directory replica assignment to begin.",
-            "timeout",
-            "Long",
-        ),
+        ScriptOption("throttle", "Limit of moves between brokers in bytes per second.", "throttle", "Long"),
+        ScriptOption("replica-alter-log-dirs-throttle", "The same between log directories.", "throttle", "Long"),
+        ScriptOption("timeout", "Time in ms in which moves between log directories must begin.", "timeout", "Long"),
         ScriptOption("disallow-replication-factor-change", "Refuse a change of the number of replicas (Kafka 4.1)."),
         ScriptOption("additional", "Execute this reassignment in addition to any other ongoing ones."),
         ScriptOption("preserve-throttles", "Do not modify broker or topic throttles."),

@@ -334,9 +334,7 @@ streams_groups = Script(
     (
         *common_options("streams"),
         ScriptOption("topology", "With --describe, the topology of the group if a plugin of the brokers keeps it."),
-        ScriptOption(
-            "input-topic", "An input topic whose offsets are deleted or reset, as TOPIC or TOPIC:0,1.", "topic"
-        ),
+        ScriptOption("input-topic", "An input topic, as TOPIC or TOPIC:0,1, to delete or reset its offsets.", "topic"),
         ScriptOption("all-input-topics", "All input topics of the topology of the group."),
         *SHIFTS,
         ScriptOption("delete-internal-topic", "With --reset-offsets --execute, delete this internal topic.", "topic"),

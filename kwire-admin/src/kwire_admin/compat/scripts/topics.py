@@ -301,64 +301,27 @@ topics = Script(
         ScriptOption("create", "Create a new topic."),
         ScriptOption("alter", "Alter the number of partitions."),
         ScriptOption("delete", "Delete a topic."),
-        ScriptOption(
-            "topic",
-            "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
-            "option.",
-            "topic",
-        ),
+        ScriptOption("topic", "The topic; except for --create, a regular expression.", "topic"),
         ScriptOption("topic-id", "The topic-id to describe.", "topic-id"),
         ScriptOption("config", "A topic configuration override for the topic being created.", "name=value"),
+        ScriptOption("partitions", "The number of partitions of the topic.", "# of partitions", "Integer"),
         ScriptOption(
-            "partitions",
-            "The number of partitions for the topic being created or altered.",
-            "# of partitions",
-            "Integer",
+            "replication-factor", "The number of replicas of each partition.", "replication factor", "Integer"
         ),
         ScriptOption(
-            "replication-factor",
-            "The replication factor for each partition in the topic being created.",
-            "replication factor",
-            "Integer",
+            "replica-assignment", "Brokers of each partition of the new topic.", "broker1_of_part1:broker2_of_part1,..."
         ),
-        ScriptOption(
-            "replica-assignment",
-            "A list of manual partition-to-broker assignments for the topic being created.",
-            "broker_id_for_part1_replica1:broker_id_for_part1_replica2,...",
-        ),
-        ScriptOption(
-            "under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."
-        ),
-        ScriptOption(
-            "unavailable-partitions",
-            "If set when describing topics, only show partitions without an available leader.",
-        ),
-        ScriptOption(
-            "under-min-isr-partitions",
-            "If set when describing topics, only show partitions with an isr below the configured minimum.",
-        ),
-        ScriptOption(
-            "at-min-isr-partitions",
-            "If set when describing topics, only show partitions with an isr at the configured minimum.",
-        ),
-        ScriptOption(
-            "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
-        ),
-        ScriptOption(
-            "if-exists",
-            "If set when altering, deleting or describing topics, the action will only execute if the topic exists.",
-        ),
-        ScriptOption(
-            "if-not-exists",
-            "If set when creating topics, the action will only execute if the topic does not already exist.",
-        ),
+        ScriptOption("under-replicated-partitions", "Describe only under-replicated partitions."),
+        ScriptOption("unavailable-partitions", "Describe only partitions without a leader."),
+        ScriptOption("under-min-isr-partitions", "Describe only partitions whose ISR is below the minimum."),
+        ScriptOption("at-min-isr-partitions", "Describe only partitions whose ISR is the minimum."),
+        ScriptOption("topics-with-overrides", "Describe only topics with configs of their own."),
+        ScriptOption("if-exists", "Act only if the topic exists."),
+        ScriptOption("if-not-exists", "Create the topic only if it does not exist."),
         ScriptOption("delete-config", "No longer supported.", "name"),
         ScriptOption("exclude-internal", "Exclude internal topics when running list or describe command."),
         ScriptOption(
-            "partition-size-limit-per-response",
-            "Maximum number of partitions in a response with eligible leaders.",
-            "maximum number of partitions in the response",
-            "Integer",
+            "partition-size-limit-per-response", "Maximum number of partitions in a response.", "number", "Integer"
         ),
     ),
     run,

@@ -279,10 +279,7 @@ transactions = Script(
         ScriptOption("producer-epoch", "abort: The producer epoch, for brokers before 3.0.", "epoch", "Short"),
         ScriptOption("coordinator-epoch", "abort: The coordinator epoch, for brokers before 3.0.", "epoch", "Integer"),
         ScriptOption(
-            "max-transaction-timeout",
-            "find-hanging: Minimum age in minutes (default: 15), at least the transaction.max.timeout.ms of brokers.",
-            "minutes",
-            "Integer",
+            "max-transaction-timeout", "find-hanging: Minimum age in minutes (default: 15).", "minutes", "Integer"
         ),
     ),
     run,
