@@ -6,14 +6,6 @@
 
     code = compat.kafka_topics("--bootstrap-server", "localhost:9092", "--list")
 
-| module | contents |
-|---|---|
-| `registry` | the scripts by name and by the names of Kafka's classes |
-| `scripts` | one module for each script |
-| `with_zookeeper` | one module for each script that finds the cluster in ZooKeeper |
-| `script`, `options` | a run; the declaration, parser, and help of options |
-| `install` | the scripts as files |
-
 With `--bootstrap-server`, output and errors equal Kafka 3.9.1's. With `--zookeeper`, they equal those of a release that
 `run_script` is given, by default 0.10.2.2, and `kafka-consumer-groups` acts on groups in ZooKeeper. Scripts that are
 nothing but a tool of `kwire_admin.operations` are rows of the registry.

@@ -9,7 +9,7 @@ from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, java_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from kwire.client.admin import AdminClient, AdminError, GroupListing, GroupType, TopicPartition
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kwire_admin.compat.script import ScriptRun
 
     Coordinated: TypeAlias = Literal["groups", "transactional ids"]
-    GroupAction: TypeAlias = Callable[[ScriptRun, AdminClient, OptionValues], Awaitable[None]]
 
 EXECUTION = ("execute", "dry-run")
 
@@ -204,22 +203,6 @@ async def delete_groups(
         run.print(f"* Group '{name}' could not be deleted due to: {error}")
     if done:
         run.print(f"\nThese {kind} groups were deleted successfully: {done}")
-
-
-async def run_action(
-    run: ScriptRun, action: str, type: GroupType, states: Sequence[str], others: Mapping[str, GroupAction]
-) -> None:
-    """List the groups of a type, or run another action.
-
-    Args:
-        states: the states that groups of the type have.
-        others: functions of the actions besides `list`.
-    """
-    admin = await run.admin(run.values.number("timeout"))
-    if action == "list":
-        await print_groups(run, admin, type, states)
-    else:
-        await others[action](run, admin, run.values)
 
 
 SHIFTS = (

@@ -1,23 +1,30 @@
-"""`kafka-metadata-quorum`."""
+"""`kafka-metadata-quorum`, and the properties file of a controller that it adds."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, read_properties
+from kwire.client.security.known_keys import is_known
+from kwire.protocol.endpoint import Endpoint
 from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.commands import choose_command, need_arguments, read_number
-from kwire_admin.compat.controller_file import read_controller
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
     from kwire.client.admin import QuorumDescription, QuorumReplica
     from kwire_admin.compat.script import ScriptRun
 
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 """Stands for a directory without an id."""
+NO_CONTROLLER = "Is this a valid controller configuration file?"
 HEADER = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 
 
@@ -49,13 +56,12 @@ async def _describe(run: ScriptRun) -> None:
 
 
 async def _add(run: ScriptRun) -> None:
-    """Add the controller of a properties file to the voters."""
     file = run.values.get("command-config")
     if file is None:
         raise ScriptFailed(
             "You must supply the configuration file of the controller you are adding when using add-controller."
         )
-    controller = read_controller(Path(file))
+    controller = _read_controller(Path(file))
     dry_run = "dry-run" in run.values
     admin = await run.admin(properties=controller.client_properties)
     # Kafka's script checks nothing in a dry run, so it announces changes that it cannot make.
@@ -68,7 +74,6 @@ async def _add(run: ScriptRun) -> None:
 
 
 async def _remove(run: ScriptRun) -> None:
-    """Remove a controller from the voters."""
     script = "kafka-metadata-quorum"
     need_arguments(script, run.values, "--controller-id/-i", "--controller-directory-id/-d")
     id, directory = read_number(script, run.values, "--controller-id/-i"), run.values.get("controller-directory-id")
@@ -152,6 +157,87 @@ def _when(milliseconds: int | None, *, human: bool) -> str:
     if milliseconds is None:
         return "-1"
     return f"{int(time.time() * 1000) - milliseconds} ms ago" if human else str(milliseconds)
+
+
+class NewVoter(NamedTuple):
+    """A controller that is to become a voter.
+
+    Attributes:
+        id: its node id.
+        directory_id: the id of its metadata directory.
+        listeners: its addresses by name of the listener.
+        client_properties: the keys of clients in the file, with which Kafka's script connects.
+    """
+
+    id: int
+    directory_id: UUID
+    listeners: Mapping[str, Endpoint]
+    client_properties: Mapping[str, str]
+
+
+def _read_controller(path: Path) -> NewVoter:
+    """Read the properties file of a controller, and the `meta.properties` in its metadata directory.
+
+    Raises:
+        ScriptFailed: a file cannot be read or lacks something. The texts equal those of Kafka's script.
+    """
+    properties = _read(path)
+    id = properties.get("node.id")
+    if id is None:
+        raise ScriptFailed(f"node.id not found in configuration file. {NO_CONTROLLER}")
+    if not id.isdigit():
+        raise ScriptFailed(f"node.id was negative in configuration file. {NO_CONTROLLER}")
+    if "controller" not in properties.get("process.roles", ""):
+        raise ScriptFailed(f"process.roles did not contain 'controller' in configuration file. {NO_CONTROLLER}")
+    of_clients = {key: value for key, value in properties.items() if is_known(key)}
+    return NewVoter(int(id), _directory_id(properties), _listeners(properties), of_clients)
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(read_properties(path))
+    except OSError as error:
+        raise ScriptFailed(f"Properties file {path} cannot be read: {error.strerror}") from None
+    except EncodingError as error:
+        raise ScriptFailed(f"Properties file {path} cannot be read: {error}") from None
+
+
+def _directory_id(properties: Mapping[str, str]) -> UUID:
+    folder = properties.get("metadata.log.dir") or properties.get("log.dirs", "").split(",")[0].strip()
+    if not folder:
+        raise ScriptFailed(f"Neither metadata.log.dir nor log.dirs were found. {NO_CONTROLLER}")
+    file = Path(folder) / "meta.properties"
+    if not file.exists():
+        raise ScriptFailed(f"Unable to read meta.properties from {folder}")
+    text = _read(file).get("directory.id")
+    if text is None:
+        raise ScriptFailed(f"No directory id found in {folder}")
+    try:
+        return uuid_from_text(text)
+    except ValueError as error:
+        raise ScriptFailed(f"{file}: {error}") from None
+
+
+def _listeners(properties: Mapping[str, str]) -> dict[str, Endpoint]:
+    """Return the advertised address of each controller listener, or that on which it listens."""
+    names = properties.get("controller.listener.names")
+    if names is None:
+        raise ScriptFailed(f"controller.listener.names was not found. {NO_CONTROLLER}")
+    addresses: dict[str, str] = {}
+    for key in ("listeners", "advertised.listeners"):
+        for text in filter(None, map(str.strip, properties.get(key, "").split(","))):
+            name, _, address = text.partition("://")
+            addresses[name.upper()] = address
+    listeners = {}
+    for name in (name.strip().upper() for name in names.split(",")):
+        if name not in addresses:
+            raise ScriptFailed(f"Cannot find information about controller listener name: {name}")
+        address = addresses[name]
+        try:
+            listeners[name] = Endpoint.parse(f"localhost{address}" if address.startswith(":") else address)
+        except ValueError as error:
+            raise ScriptFailed(f"listener {name}: {error}") from None
+    return listeners
 
 
 metadata_quorum = Script(

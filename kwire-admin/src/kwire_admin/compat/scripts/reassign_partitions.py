@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kwire._util.text_files import EncodingError
 from kwire_admin.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, TopicDescription
-    from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
     Targets = dict[str, dict[int, tuple[int, ...]]]
@@ -37,35 +36,8 @@ TIMEOUT_MS = 10_000
 """Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
 LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_THROTTLES = (*RATES, LOG_DIR_THROTTLE)
-
-
-class NumberOptions(NamedTuple):
-    """The options with numbers.
-
-    Attributes:
-        rate: bytes a second between brokers; negative for no throttle, as in Kafka's script.
-        log_dir_rate: bytes a second between log directories of a broker; negative for no throttle.
-        timeout_ms: timeout in milliseconds until moves between log directories start.
-    """
-
-    rate: int
-    log_dir_rate: int
-    timeout_ms: int
-
-    @classmethod
-    def of(cls, values: OptionValues) -> NumberOptions:
-        """Return the values of the options.
-
-        Raises:
-            ScriptUsageError: a value is not a number.
-        """
-        rate, log_dir_rate = values.number("throttle"), values.number("replica-alter-log-dirs-throttle")
-        timeout = values.number("timeout")
-        return cls(
-            -1 if rate is None else rate,
-            -1 if log_dir_rate is None else log_dir_rate,
-            TIMEOUT_MS if timeout is None else timeout,
-        )
+NUMBERS = ("throttle", "replica-alter-log-dirs-throttle", "timeout")
+"""The options with numbers, the rates in bytes per second first."""
 
 
 async def run(run: ScriptRun) -> None:
@@ -81,9 +53,8 @@ async def run(run: ScriptRun) -> None:
         values.need("reassignment-json-file")
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Please specify --bootstrap-server")
-    numbers = NumberOptions.of(
-        values
-    )  # before anything changes, as Kafka's parser reads numbers with the other options
+    for name in NUMBERS:  # before anything changes, as Kafka's parser reads numbers with the other options
+        values.number(name)
     if action == "generate":
         values.need("broker-list", "topics-to-move-json-file")
         await _generate(run, await run.admin())
@@ -97,11 +68,11 @@ async def run(run: ScriptRun) -> None:
     targets, log_dirs = read_targets(values.get("reassignment-json-file") or "", may_be_empty=action != "execute")
     admin = await run.admin()
     if action == "execute":
-        await _execute(run, admin, targets, log_dirs, numbers)
+        await _execute(run, admin, targets, log_dirs)
     elif action == "verify":
         await _verify(run, admin, targets, log_dirs)
     else:
-        await _cancel(run, admin, targets, log_dirs, numbers)
+        await _cancel(run, admin, targets, log_dirs)
 
 
 def _read(path: str) -> Any:
@@ -244,7 +215,6 @@ async def _execute(
     admin: AdminClient,
     targets: Targets,
     log_dirs: Mapping[LogDirReplica, str],
-    numbers: NumberOptions,
 ) -> None:
     described = await _topics(admin, sorted(targets))
     brokers = {broker.id for broker in (await admin.describe_cluster()).brokers}
@@ -266,7 +236,8 @@ async def _execute(
     ]
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
-    rate, log_dir_rate = numbers.rate, numbers.log_dir_rate
+    # Negative rates are no throttles, as in Kafka's script.
+    rate, log_dir_rate = (-1 if (number := run.values.number(name)) is None else number for name in NUMBERS[:2])
     if rate >= 0 or log_dir_rate >= 0:
         run.print(
             "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
@@ -286,7 +257,12 @@ async def _execute(
         raise ScriptFailed("\n".join(["Error reassigning partition(s):", *lines]), on_stdout=True)
     names = sorted(f"{topic}-{index}" for topic, indexes in targets.items() for index in indexes)
     run.print(f"Successfully started partition reassignment{'s' if len(names) > 1 else ''} for {','.join(names)}")
-    await start_moves(run, admin, log_dirs, numbers.timeout_ms)
+    await start_moves(run, admin, log_dirs, _timeout_ms(run))
+
+
+def _timeout_ms(run: ScriptRun) -> int:
+    timeout = run.values.number("timeout")
+    return TIMEOUT_MS if timeout is None else timeout
 
 
 async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str], rate: int) -> None:
@@ -391,9 +367,7 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
         await _clear_throttles(run, admin, sorted(targets))
 
 
-async def _cancel(
-    run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str], numbers: NumberOptions
-) -> None:
+async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     active = {
         name: [index for index in indexes if index in moves.get(name, {})] for name, indexes in sorted(targets.items())
@@ -409,7 +383,7 @@ async def _cancel(
         run.print("None of the specified partition reassignments are active.")
     back = await active_moves(admin, log_dirs)
     if back:
-        await start_moves(run, admin, back, numbers.timeout_ms)
+        await start_moves(run, admin, back, _timeout_ms(run))
     else:
         run.print("None of the specified partition moves are active.")
     await _clear_throttles(run, admin, sorted(targets))

@@ -13,15 +13,14 @@ from kwire_admin.compat.group_options import (
     coordinator_text,
     delete_groups,
     need_one_of,
+    print_groups,
     print_new_offsets,
-    run_action,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
-    from kwire_admin.compat.group_options import GroupAction
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -57,13 +56,11 @@ async def run(run: ScriptRun) -> None:
         need_one_of(values, action, *SCOPES)
         need_one_of(values, action, *SCENARIOS)
         check_scenario(values, SCENARIOS)
-    actions: dict[str, GroupAction] = {
-        "describe": _describe,
-        "delete": _delete,
-        "reset-offsets": _reset,
-        "delete-offsets": _delete_offsets,
-    }
-    await run_action(run, action, GroupType.SHARE, STATES, actions)
+    admin = await run.admin(values.number("timeout"))
+    if action == "list":
+        await print_groups(run, admin, GroupType.SHARE, STATES)
+    else:
+        await ACTIONS[action](run, admin, values)
 
 
 async def _delete(run: ScriptRun, admin: AdminClient, _: OptionValues) -> None:
@@ -213,6 +210,8 @@ async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValu
     run.print()
     run.print_rows([("TOPIC", "STATUS"), *sorted(statuses.items())], (15,))
 
+
+ACTIONS = {"describe": _describe, "delete": _delete, "reset-offsets": _reset, "delete-offsets": _delete_offsets}
 
 share_groups = Script(
     "kafka-share-groups",

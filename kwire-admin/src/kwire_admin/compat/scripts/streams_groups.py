@@ -16,8 +16,8 @@ from kwire_admin.compat.group_options import (
     delete_groups,
     listed,
     need_one_of,
+    print_groups,
     print_new_offsets,
-    run_action,
     warn_of_unknown_ends,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kwire.client.admin import AdminClient, TopicPartition
-    from kwire_admin.compat.group_options import GroupAction
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -51,13 +50,11 @@ async def run(run: ScriptRun) -> None:
     values.forbid("list", "group")
     action = check_action(values, before_last="or ", views=("members", "offsets", "state", "topology"))
     _check(values, action)
-    actions: dict[str, GroupAction] = {
-        "describe": _describe,
-        "delete": _delete,
-        "reset-offsets": _reset,
-        "delete-offsets": _delete_offsets,
-    }
-    await run_action(run, action, GroupType.STREAMS, STATES, actions)
+    admin = await run.admin(values.number("timeout"))
+    if action == "list":
+        await print_groups(run, admin, GroupType.STREAMS, STATES)
+    else:
+        await ACTIONS[action](run, admin, values)
 
 
 def _check(values: OptionValues, action: str) -> None:
@@ -327,6 +324,8 @@ async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValu
         partitions = [] if isinstance(committed, AdminError) else sorted(committed)
     await delete_offsets(run, admin, values.all("input-topic"), partitions, is_old=False)
 
+
+ACTIONS = {"describe": _describe, "delete": _delete, "reset-offsets": _reset, "delete-offsets": _delete_offsets}
 
 streams_groups = Script(
     "kafka-streams-groups",
