@@ -137,7 +137,7 @@ async def write_offset(store: Store, offset: StoredOffset, *, written: int) -> N
 
 
 async def owners_of(store: Store, group: str, partitions: Sequence[TopicPartition]) -> list[str | None]:
-    """Return the consumer and thread that owns each partition, such as `app_host-1-0`; None for nobody."""
+    """Return the consumer and thread that owns each partition, such as `app_host-1-0`; None without an owner."""
     znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     return [ConsumerOwner.decode(znode.data).consumer if isinstance(znode, Znode) else None for znode in znodes]
 

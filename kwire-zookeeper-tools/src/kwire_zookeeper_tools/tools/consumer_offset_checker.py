@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from kwire.client.admin import TopicPartition
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
 from kwire_zookeeper_tools.offsets.consumer_offsets import log_ends, owners_of, stored_offsets
@@ -16,7 +18,6 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS},
-    without_effect=("--retry.backoff.ms MS",),
     replaces=("kafka.tools.ConsumerOffsetChecker",),
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )
@@ -27,6 +28,10 @@ async def consumer_offset_checker(
     broker_info: Annotated[bool, Option("Print the addresses of the brokers.")] = False,
     socket_timeout_ms: Annotated[
         int | None, Option("Timeout of requests to brokers.", "MS", also=("--socket.timeout.ms",))
+    ] = None,
+    retry_backoff_ms: Annotated[
+        int | None,
+        Option("Pause before brokers that fail are asked again [default: never].", "MS", also=("--retry.backoff.ms",)),
     ] = None,
 ) -> None:
     """Print offsets of a group that are stored in ZooKeeper, the ends of the logs, and the lag.
@@ -41,7 +46,14 @@ async def consumer_offset_checker(
     admin = await run.admin()
     if socket_timeout_ms is not None:
         admin.timeout = socket_timeout_ms / 1000
-    ends = await log_ends(admin, partitions)
+    ends: dict[TopicPartition, int] | None = None
+    while ends is None:
+        try:
+            ends = await log_ends(admin, partitions)
+        except ConnectionFault:
+            if retry_backoff_ms is None:
+                raise
+            await asyncio.sleep(retry_backoff_ms / 1000)
     owners = await owners_of(store, group, partitions)
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
     for stored, partition, owner in zip(offsets, partitions, owners, strict=True):

@@ -236,7 +236,7 @@ async def _execute(
     ]
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
-    # Negative rates are no throttles, as in Kafka's script.
+    # A negative rate means no throttle, as in Kafka's script.
     rate, log_dir_rate = (-1 if (number := run.values.number(name)) is None else number for name in NUMBERS[:2])
     if rate >= 0 or log_dir_rate >= 0:
         run.print(
