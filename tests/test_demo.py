@@ -145,7 +145,7 @@ def test_every_part_of_the_demo_is_tested() -> None:
 def test_installation_shows_every_part_and_installs_all_that_an_extra_needs() -> None:
     assert sorted([*WITHOUT_ENGINE, *WITHOUT_SPARK, *WITH_SPARK, *BESIDE]) == sorted(PARTS)
     names = {re.split(r"[<>=;]", requirement)[0] for requirement in requirements(*SPARK)}
-    assert {"deltalake", "jinja2", "kazoo", "pandas", "plotly", "pyarrow", "pyspark", "structlog"} <= names
+    assert {"deltalake", "jinja2", "pandas", "plotly", "pyarrow", "pyspark", "structlog"} <= names
 
 
 def test_lines_of_a_process_beside_others_are_shown_after_them(capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,6 @@ NEVER_LOADED = {
     "dataclasses",
     "inspect",
     "json",
-    "kazoo",
     "pyarrow",
     "pydantic",
     "pyspark",

@@ -32,7 +32,6 @@ CONVENTION = re.compile(
 
 ALONE = {
     "kwire.client.admin.blocking": "the stub of its importer imports it too",
-    "kwire_cluster.zookeeper.packet_size": "ZooKeeper in memory, for tests, imports it too",
 }
 """Short module with one importer -> reason."""
 

@@ -45,10 +45,6 @@ def test_command_that_needs_an_extra_names_it() -> None:
         plan = ["-b", cluster.bootstrap, "reassign", "plan", "--drain", "3", "--file", "unwritten.json"]
         run = run_without(["numpy"], plan)
         assert (run.returncode, run.stderr) == (2, "Error: this needs numpy: pip install 'kwire[reassign]'\n")
-        checker = ["tools", "run", "consumer-offset-checker", "--zookeeper", "127.0.0.1:1", "--group", "app"]
-        failed = run_without(["kazoo", "kazoo.client"], checker)
-        assert failed.returncode == 1
-        assert "this needs kazoo: pip install 'kwire[node]'" in failed.stderr
 
 
 def test_shell_continues_after_a_statement_that_needs_an_extra() -> None:

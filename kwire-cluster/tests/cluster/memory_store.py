@@ -36,8 +36,8 @@ from kwire_cluster.zookeeper.operations import (
     WatchEventKind,
     Znode,
 )
-from kwire_cluster.zookeeper.packet_size import request_size, transaction_size
 from kwire_cluster.zookeeper.store import MAX_PACKET, check_operation, check_path, response_future
+from kwire_cluster.zookeeper.wire_format import request_size, transaction_body, write_body
 from tests.cluster.data_tree import DataTree, ZnodeChange, parent_of
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class MemoryStore:
         operations = tuple(operations)
         path = operations[0].path if operations else "/"
         error = next(filter(None, map(check_operation, operations)), None) or _packet_error(
-            path, transaction_size(operations, self._acl)
+            path, request_size(transaction_body(operations, self._acl))
         )
         if error is not None:
             return self._failed(error)
@@ -407,7 +407,9 @@ class MemoryStore:
     # Requests and responses
 
     def _write_one(self, operation: Create | SetData | Delete) -> asyncio.Future[OperationResult]:
-        error = check_operation(operation) or _packet_error(operation.path, request_size(operation, self._acl))
+        error = check_operation(operation) or _packet_error(
+            operation.path, request_size(write_body(operation, self._acl))
+        )
         if error is not None:
             return self._failed(error)
         return self._request(operation.path, lambda: self._apply_one(operation), (operation,))

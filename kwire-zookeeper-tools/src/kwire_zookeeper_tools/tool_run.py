@@ -108,12 +108,8 @@ class ToolRun:
         if self._store is None:
             hosts = self._options.get("zookeeper")
             if hosts is not None:
-                import logging
-
                 from kwire_cluster.zookeeper import connect
 
-                # Otherwise, kazoo would print each failed attempt.
-                logging.getLogger("kazoo").addHandler(logging.NullHandler())
                 self._store = await connect(hosts)
             elif self._environment.open_zookeeper is not None:
                 self._store = await self._environment.open_zookeeper()

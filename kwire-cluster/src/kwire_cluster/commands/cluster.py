@@ -97,7 +97,6 @@ def up(
       kwire cluster up --data cluster --ready-file ready.json &
       kwire cluster up --rack east --rack west --zookeeper zk-1:2181,zk-2:2181/kwire
     """
-    require("kazoo", "cli")
     require("structlog", "cli")
     from kwire_cluster.config.value_types import ENSEMBLE
     from kwire_cluster.local.local_cluster import LocalCluster
@@ -169,7 +168,6 @@ def start_node(node_id: int, data: Path) -> int:
     DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its previous port,
     and ends with its cluster.
     """
-    require("kazoo", "cli")
     from kwire_cluster.local.cluster_file import ClusterFile, InvalidClusterFile
     from kwire_cluster.local.node_folder import NodeFolder
 

@@ -73,7 +73,6 @@ def node(
 
     Exit codes: 0 stopped by a signal, 1 cannot start, 2 wrong usage or settings.
     """
-    require("kazoo", "node")
     require("structlog", "node")
     require("prometheus_client", "node")
     import asyncio

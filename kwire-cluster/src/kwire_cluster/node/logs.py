@@ -97,7 +97,6 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)  # kazoo logs every connection, which we log too
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -1,6 +1,6 @@
 """Kafka's data in ZooKeeper: a class for every znode, and sessions to read, watch, and write them.
 
-`connect` opens a `Store` over a ZooKeeper ensemble (requires kazoo), and `EmbeddedZooKeeper` starts a server (requires
+`connect` opens a `Store` over a ZooKeeper ensemble, and `EmbeddedZooKeeper` starts a server (requires
 Java). `tests.cluster.memory_store` is an ensemble in memory.
 
 Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with path and key.

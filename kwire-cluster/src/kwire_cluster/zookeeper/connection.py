@@ -1,30 +1,26 @@
-"""Opening of sessions with a ZooKeeper ensemble, and the options of kazoo."""
+"""Opening of sessions with a ZooKeeper ensemble."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
+import ssl
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire_cluster.zookeeper.errors import InvalidConnectString, Unreachable
-from kwire_cluster.zookeeper.operations import OPEN_ACL_UNSAFE, SessionState
+from kwire_cluster.zookeeper.operations import OPEN_ACL_UNSAFE
 from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.zookeeper_store import ZooKeeperStore
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
-    from kwire_cluster.zookeeper.kazoo_store import KazooStore
     from kwire_cluster.zookeeper.operations import Acl
 
 __all__ = ["Credentials", "Tls", "connect"]
 
-HANDSHAKES = 3
-"""Number of handshakes in a row that may remain without a response within one session timeout."""
-HANDSHAKE_SECONDS = 2.0
-"""Minimum time for a handshake, however short the session timeout, including garbage collection and forks."""
+DEFAULT_PORT = 2181
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ async def connect(
     credentials: Sequence[Credentials] = (),
     tls: Tls | None = None,
     make_chroot: bool = False,
-) -> KazooStore:
+) -> ZooKeeperStore:
     """Open a session and wait until it is connected.
 
     Args:
@@ -87,84 +83,54 @@ async def connect(
         Unreachable: no server accepted the connection in time.
         AuthenticationFailed: the server rejected the credentials.
         InvalidConnectString: `hosts` is another text (`check_hosts`).
+        OSError: a file of `tls` cannot be read.
     """
     hosts = check_hosts(hosts)
-    from kwire_cluster.zookeeper.kazoo_store import KazooStore
-
-    # Each attempt is a warning of kazoo, which Python prints on stderr if the program has no logs. The error says it.
-    logging.getLogger("kazoo").addHandler(logging.NullHandler())
-    store = KazooStore(acl, _kazoo_options(hosts, session_timeout, credentials, tls))
-    ready: asyncio.Future[SessionState] = asyncio.get_running_loop().create_future()
-
-    def first_state(state: SessionState) -> None:
-        if state != SessionState.SUSPENDED and not ready.done():
-            ready.set_result(state)
-
-    remove_listener = store.listen(first_state)
-    store.start()
+    servers, slash, chroot = hosts.partition("/")
+    store = ZooKeeperStore(
+        [_host_and_port(server) for server in servers.split(",")],
+        slash + chroot,
+        session_timeout,
+        acl,
+        [(one.scheme, one.secret) for one in credentials],
+        None if tls is None else _tls_context(tls),
+    )
     try:
         async with asyncio.timeout(connect_timeout):
-            state = await ready
+            await store.opened
+        if make_chroot and chroot and await store.exists("/") is None:
+            # A session with a chroot cannot create the znodes above it.
+            parent = await connect(servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls)
+            try:
+                await make_path(parent, f"/{chroot}")
+            finally:
+                await parent.close()
     except BaseException as error:
         await store.close()
         if isinstance(error, TimeoutError):
             raise Unreachable(hosts, connect_timeout) from None
         raise
-    remove_listener()
-    if state != SessionState.CONNECTED:
-        await store.close()
-        raise store.final_error()
-    servers, _, chroot = hosts.partition("/")
-    if make_chroot and chroot:
-        connect_parent = partial(
-            connect, servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
-        )
-        await _make_chroot(store, chroot, connect_parent)
     return store
 
 
-async def _make_chroot(store: KazooStore, chroot: str, connect_parent: Callable[[], Awaitable[KazooStore]]) -> None:
-    """Create the root of a session if it does not exist; close the session if that fails."""
-    try:
-        if await store.exists("/") is None:
-            parent = await connect_parent()  # a session with a chroot cannot create the znodes above it
-            try:
-                await make_path(parent, f"/{chroot}")
-            finally:
-                await parent.close()
-    except BaseException:
-        await store.close()
-        raise
+def _tls_context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=tls.authority)
+    context.check_hostname = tls.verify and tls.check_hostname
+    if not tls.verify:
+        context.verify_mode = ssl.CERT_NONE
+    if tls.certificate is not None:
+        context.load_cert_chain(tls.certificate, tls.key, tls.key_password)
+    return context
 
 
-def _kazoo_options(
-    hosts: str, session_timeout: float, credentials: Sequence[Credentials], tls: Tls | None
-) -> dict[str, Any]:
-    """Return the arguments of kazoo's client."""
-    options: dict[str, Any] = {
-        "hosts": _repeat_hosts(hosts, session_timeout),
-        "timeout": session_timeout,
-        "auth_data": [(one.scheme, one.secret) for one in credentials],
-        # Only the ensemble ends a session, so retry without limit: quickly at first, and with pauses too short to let
-        # the session expire once the ensemble is back.
-        "connection_retry": {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": min(1.0, session_timeout / 8)},
-    }
-    if tls is not None:
-        options |= {
-            "use_ssl": True,
-            "ca": tls.authority,
-            "certfile": tls.certificate,
-            "keyfile": tls.key,
-            "keyfile_password": tls.key_password,
-            "verify_certs": tls.verify,
-            "check_hostname": tls.check_hostname,
-        }
-    return options
+def _host_and_port(server: str) -> tuple[str, int]:
+    host, port = _split_port(server)
+    return host.strip("[]"), int(port or DEFAULT_PORT)
 
 
 _LABEL = "[A-Za-z0-9_-]{1,63}"
 _HOST = re.compile(rf"(?=.{{1,254}}$){_LABEL}(\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]")
-"""A name or an address. Longer names, and names with empty labels, end the thread of kazoo."""
+"""A name or an address. Resolvers reject longer names, and names with empty labels."""
 
 
 def check_hosts(hosts: str) -> str:
@@ -213,16 +179,3 @@ def _split_port(server: str) -> tuple[str, str | None]:
 def _wrong_hosts(hosts: str, instead: str) -> InvalidConnectString:
     shown = re.sub(r"[^/@,]*@", "***@", hosts.strip())
     return InvalidConnectString(shown, instead)
-
-
-def _repeat_hosts(hosts: str, session_timeout: float) -> str:
-    """Repeat the hosts, so that several handshakes fit into one session timeout.
-
-    Like ZooKeeper's client, kazoo allows each handshake the session timeout divided by the number of hosts. A starting
-    server may accept a connection and never respond on it. With a single host, the session would expire during that one
-    handshake.
-    """
-    servers, slash, chroot = hosts.partition("/")
-    count = len(servers.split(","))
-    attempts = min(HANDSHAKES, int(session_timeout / HANDSHAKE_SECONDS))
-    return ",".join([servers] * max(1, -(-attempts // count))) + slash + chroot

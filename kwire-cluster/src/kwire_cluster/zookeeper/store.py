@@ -139,14 +139,19 @@ async def make_path(store: Store, path: str) -> None:
 
 
 def response_future(loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
-    """Return a future for a response.
-
-    Its error counts as retrieved: requests are pipelined, and a caller that gets ConnectionLost for the first of them
-    does not wait for the others. Otherwise, asyncio would log each of these as an exception that was never retrieved.
-    """
+    """Return a future for a response. See `retrieve_error`."""
     future: asyncio.Future[Any] = loop.create_future()
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    retrieve_error(future)
     return future
+
+
+def retrieve_error(future: asyncio.Future[Any]) -> None:
+    """Let the error of a response count as retrieved.
+
+    Requests are pipelined, and a caller that gets ConnectionLost for the first of them does not wait for the others.
+    Otherwise, asyncio would log each of these as an exception that was never retrieved.
+    """
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def check_path(path: str) -> None:
@@ -172,7 +177,6 @@ def check_operation(operation: Operation) -> StoreError | None:
     check_path(path)
     if not isinstance(operation, Create) and not ANY_VERSION <= operation.version <= 0x7FFF_FFFF:
         raise ValueError(f"invalid version {operation.version} for {path}")
-    # kazoo would fail in its connection thread and lose the connection.
     if isinstance(operation, (Create, SetData)) and not isinstance(operation.data, bytes):
         raise TypeError(f"the data of {path} must be bytes, not {type(operation.data).__name__}")
     if path.startswith("/feature") and path[8:9] in {"", "/"} and not isinstance(operation, Check):

@@ -14,8 +14,8 @@ from tests.cluster.memory_store import InjectedFault, MemoryStore, MemoryZooKeep
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-    from kwire_cluster.zookeeper.kazoo_store import KazooStore
     from kwire_cluster.zookeeper.store import Store
+    from kwire_cluster.zookeeper.zookeeper_store import ZooKeeperStore
 
 _NAMES = itertools.count()
 
@@ -151,7 +151,7 @@ class ServerEnsemble:
         self._root = f"/ensemble-{next(_NAMES)}"
         self._sessions: dict[Store, Proxy] = {}
 
-    async def session(self, session_timeout: float = 10) -> KazooStore:
+    async def session(self, session_timeout: float = 10) -> ZooKeeperStore:
         if not self._sessions:
             root = await connect(self._server.hosts)
             await make_path(root, self._root)
@@ -176,7 +176,7 @@ class ServerEnsemble:
 
         The store stays disconnected meanwhile, because the clients would move the session between each other.
         """
-        client_id = store._client.client_id  # type: ignore[attr-defined]  # only this test needs the password
+        client_id = (store.session_id, store._password)  # type: ignore[attr-defined]  # only this test needs the password
         proxy = self._sessions[store]
         proxy.accepts = False
         proxy.disconnect()

@@ -18,7 +18,7 @@ from kwire._util.folder_lock import FolderInUse
 from kwire_cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect, embedded_server
 from kwire_cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, LARGE_LOG, CannotStart, EmbeddedZooKeeper
 from kwire_cluster.zookeeper.errors import ConnectionLost, Unreachable
-from kwire_cluster.zookeeper.kazoo_store import WINDOW
+from kwire_cluster.zookeeper.zookeeper_store import WINDOW
 from tests.eventually import eventually, eventually_sync
 
 pytestmark = pytest.mark.usefixtures("java")

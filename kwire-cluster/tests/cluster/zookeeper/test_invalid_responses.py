@@ -13,7 +13,7 @@ import pytest
 
 from kwire_cluster.zookeeper import connect
 from kwire_cluster.zookeeper.errors import ConnectionLost, MalformedResponse, ServerError, StoreError
-from kwire_cluster.zookeeper.kazoo_connection import LONGEST_RESPONSE
+from kwire_cluster.zookeeper.wire_format import LONGEST_RESPONSE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -18,8 +18,8 @@ from kwire_cluster.zookeeper.errors import (
     PacketTooLarge,
     TransactionFailed,
 )
-from kwire_cluster.zookeeper.packet_size import request_size, transaction_size
 from kwire_cluster.zookeeper.store import MAX_PACKET
+from kwire_cluster.zookeeper.wire_format import request_size, transaction_body, write_body
 from tests.cluster.zookeeper.ensembles import Ensemble, TwoSessions
 
 if TYPE_CHECKING:
@@ -287,12 +287,12 @@ async def test_request_that_is_too_large_is_not_sent(ensemble: Ensemble) -> None
     async with TwoSessions(ensemble) as (store, _):
         acl = store._acl  # type: ignore[attr-defined]  # both stores have it
         root = getattr(store, "_root", "")
-        room = MAX_PACKET - transaction_size([Create("/large")], acl, root)
+        room = MAX_PACKET - request_size(transaction_body([Create("/large")], acl, root))
         await store.multi([Create("/large", bytes(room))])
         with pytest.raises(PacketTooLarge) as failed:
             await store.multi([Create("/larger", bytes(room))])
         assert (failed.value.size, failed.value.limit) == (MAX_PACKET + 1, MAX_PACKET)
-        room = MAX_PACKET - request_size(SetData("/large", b""), acl, root)
+        room = MAX_PACKET - request_size(write_body(SetData("/large", b""), acl, root))
         await store.set("/large", bytes(room))
         with pytest.raises(PacketTooLarge):
             await store.set("/large", bytes(room + 1))

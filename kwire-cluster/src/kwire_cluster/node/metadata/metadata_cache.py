@@ -28,7 +28,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata
 from kwire.protocol.endpoint import Endpoint
 from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire_cluster.node.logs import logger
-from kwire_cluster.request_quotas import TimeSlice
+from kwire_cluster.request_quotas import in_slices
 from kwire_cluster.zookeeper.brokers import MAX_HOST_LENGTH
 
 if TYPE_CHECKING:
@@ -82,7 +82,10 @@ class MetadataCache:
         """The number of changes applied, for noticing a change."""
         self._completed = asyncio.Event()
         self._slices = asyncio.Lock()
-        self._encoded = {0: EncodedResponses(self._encode_v0), 1: EncodedResponses(self._encode_v1)}
+        self._encoded = {
+            version: EncodedResponses(self.topics, encode_topic)
+            for version, encode_topic in enumerate((self._encode_v0, self._encode_v1))
+        }
 
     # Updates
 
@@ -236,8 +239,9 @@ class MetadataCache:
         encoded = self._encoded[version]
         names = tuple(dict.fromkeys(topics))
         if not names:
-            return encoded.all_topics(self.brokers, self.topics)
-        return encoded.some_topics(self.brokers, names, errors, denied)
+            return encoded.all_topics(self.brokers)
+        # Nothing is kept here: a client may send any number of unknown names.
+        return encoded.join(self.brokers, [encoded.topic(name, errors, denied) for name in names])
 
     async def response_body_in_slices(
         self,
@@ -254,11 +258,10 @@ class MetadataCache:
         encoded = self._encoded[version]
         names = tuple(dict.fromkeys(topics))
         async with self._slices:
-            return await encoded.some_topics_in_slices(self.brokers, names, errors, denied)
+            parts = [encoded.topic(name, errors, denied) async for name in in_slices(names)]
+            return encoded.join(self.brokers, parts)
 
-    def _encode_v0(self, name: str, error_if_unknown: int, hide: bool) -> bytes:
-        cached = None if hide else self.topics.get(name)
-        code = ErrorCode.NO_ERROR if cached else error_if_unknown
+    def _encode_v0(self, name: str, error_code: int, cached: CachedTopic | None) -> bytes:
         partitions = tuple(
             PartitionMetadata(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -269,12 +272,10 @@ class MetadataCache:
             )
             for partition, state in sorted(cached.partitions.items() if cached else ())
         )
-        topic = TopicMetadata(topic_error_code=code, topic_name=name, partitions=partitions)
+        topic = TopicMetadata(topic_error_code=error_code, topic_name=name, partitions=partitions)
         return encode(TopicMetadataResponse(brokers=(), topics=(topic,)), version=0)
 
-    def _encode_v1(self, name: str, error_if_unknown: int, hide: bool) -> bytes:
-        cached = None if hide else self.topics.get(name)
-        code = ErrorCode.NO_ERROR if cached else error_if_unknown
+    def _encode_v1(self, name: str, error_code: int, cached: CachedTopic | None) -> bytes:
         partitions = tuple(
             PartitionMetadata_V1(
                 partition_error_code=LEADER_NOT_AVAILABLE if state.leader < 0 else 0,
@@ -286,7 +287,7 @@ class MetadataCache:
             for partition, state in sorted(cached.partitions.items() if cached else ())
         )
         topic = TopicMetadata_V1(
-            topic_error_code=code,
+            topic_error_code=error_code,
             topic_name=name,
             partitions=partitions,
             config_entries=self.configs.get(name, ()) if cached else (),
@@ -319,12 +320,15 @@ class EncodedResponses:
     Both versions have the layout `[Broker] [Topic]`, so a body can be joined from encoded parts.
 
     Args:
-        encode_topic: encodes a response about one topic, without brokers, given its name, the error code to report if
-            the topic is unknown, and whether to report it in any case. The part of the topic follows the lengths of the
-            two arrays, 8 bytes.
+        topics: the cached topics.
+        encode_topic: encodes a response about one topic, without brokers, given its name, its error code, and the topic
+            unless it has an error. The part of the topic follows the lengths of the two arrays, 8 bytes.
     """
 
-    def __init__(self, encode_topic: Callable[[str, int, bool], bytes]) -> None:
+    def __init__(
+        self, topics: Mapping[str, CachedTopic], encode_topic: Callable[[str, int, CachedTopic | None], bytes]
+    ) -> None:
+        self._cached = topics
         self._encode_topic = encode_topic
         self._topics: dict[str, bytes] = {}
         self._all_topics: bytes | None = None
@@ -338,51 +342,27 @@ class EncodedResponses:
         self._brokers = None
         self._all_topics = None
 
-    def all_topics(self, brokers: Mapping[int, Broker], names: Iterable[str]) -> bytes:
+    def all_topics(self, brokers: Mapping[int, Broker]) -> bytes:
         """Return a body about all topics."""
         if self._all_topics is None:
-            topics = self._topics
-            for name in names:
-                if name not in topics:
-                    topics[name] = self._encode(name)
-            self._all_topics = self._join(brokers, [topics[name] for name in names])
+            for name in self._cached.keys() - self._topics.keys():
+                self._topics[name] = self.topic(name)
+            self._all_topics = self.join(brokers, [self._topics[name] for name in self._cached])
         return self._all_topics
 
-    def some_topics(
-        self,
-        brokers: Mapping[int, Broker],
-        names: Iterable[str],
-        errors: Mapping[str, int],
-        denied: Collection[str] = (),
-    ) -> bytes:
-        """Return a body about some topics."""
-        # Nothing is kept here: a client may send any number of unknown names.
-        return self._join(brokers, [self._part(name, errors, denied) for name in names])
-
-    async def some_topics_in_slices(
-        self,
-        brokers: Mapping[int, Broker],
-        names: Iterable[str],
-        errors: Mapping[str, int],
-        denied: Collection[str] = (),
-    ) -> bytes:
-        """Return a body about some topics, and let other tasks run in between."""
-        time_slice = TimeSlice()
-        parts = []
-        for name in names:
-            parts.append(self._part(name, errors, denied))
-            await time_slice.step()
-        return self._join(brokers, parts)
-
-    def _part(self, name: str, errors: Mapping[str, int], denied: Collection[str]) -> bytes:
+    def topic(self, name: str, errors: Mapping[str, int] = NO_ERRORS, denied: Collection[str] = ()) -> bytes:
+        """Return the part about a topic. See `MetadataCache.response_body`."""
         if name in denied:
-            return self._encode_topic(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, True)[8:]
-        return self._topics.get(name) or self._encode(name, errors)
+            return self._encode_topic(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)[8:]
+        encoded = self._topics.get(name)
+        if encoded is not None:
+            return encoded
+        cached = self._cached.get(name)
+        code = ErrorCode.NO_ERROR if cached else errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self._encode_topic(name, code, cached)[8:]
 
-    def _encode(self, name: str, errors: Mapping[str, int] = NO_ERRORS) -> bytes:
-        return self._encode_topic(name, errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), False)[8:]
-
-    def _join(self, brokers: Mapping[int, Broker], topics: list[bytes]) -> bytes:
+    def join(self, brokers: Mapping[int, Broker], topics: list[bytes]) -> bytes:
+        """Return a body with these parts."""
         if self._brokers is None:
             response = TopicMetadataResponse(brokers=tuple(brokers.values()), topics=())
             self._brokers = encode(response, version=0)[: -len(EMPTY_ARRAY)]
