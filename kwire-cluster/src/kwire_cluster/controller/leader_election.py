@@ -14,7 +14,7 @@ All functions are pure.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,35 @@ from kwire_cluster.zookeeper.topics import PartitionState
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["choose_leader", "elect_leader", "elect_leader_for_shutdown", "elect_preferred_leader"]
+    from kwire_cluster.controller.topic_state import Topic
+
+__all__ = ["ElectionContext", "choose_leader", "elect_leader", "elect_leader_for_shutdown", "elect_preferred_leader"]
 
 
 MAX_LEADER_EPOCH = 2**31 - 1
+UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionContext:
+    """The facts that leader election depends on.
+
+    Attributes:
+        live_brokers: ids of the live brokers.
+        shutting_down: ids of live brokers in a controlled shutdown.
+        controller_epoch: the epoch written into changed partition states.
+        unclean_by_default: true if topics without their own config allow unclean leader election.
+    """
+
+    live_brokers: Collection[int]
+    shutting_down: Collection[int]
+    controller_epoch: int
+    unclean_by_default: bool = False
+
+    def allows_unclean_election(self, topic: Topic) -> bool:
+        """Return whether a replica outside the ISR may become leader."""
+        value = topic.config.get(UNCLEAN_LEADER_ELECTION)
+        return self.unclean_by_default if value is None else value.strip().lower() == "true"
 
 
 def choose_leader(candidates: Iterable[int], shutting_down: Collection[int]) -> int:
@@ -37,63 +62,54 @@ def choose_leader(candidates: Iterable[int], shutting_down: Collection[int]) -> 
     return next((broker for broker in ordered if broker not in shutting_down), ordered[0] if ordered else -1)
 
 
-def elect_leader(
-    partition: Partition,
-    live_brokers: Collection[int],
-    shutting_down: Collection[int],
-    *,
-    unclean: bool,
-    controller_epoch: int,
-) -> Partition:
+def elect_leader(partition: Partition, context: ElectionContext, *, unclean: bool) -> Partition:
     """Return the partition with the leader and ISR for these brokers, or the same object if nothing changes."""
     if partition.version == MALFORMED:
         return partition
-    live = tuple(broker for broker in partition.replicas if broker in live_brokers)
+    live = tuple(broker for broker in partition.replicas if broker in context.live_brokers)
     state = partition.state
     if state is None:
         if not live:  # never had a leader and still cannot have one
             return partition
-        first_state = _state(choose_leader(live, shutting_down), 0, live, controller_epoch)
+        first_state = _state(choose_leader(live, context.shutting_down), 0, live, context.controller_epoch)
         return Partition(partition.id, partition.replicas, first_state, partition.version)
     in_sync = [broker for broker in live if broker in state.isr]
     if in_sync:
-        leader = state.leader if state.leader in in_sync else choose_leader(in_sync, shutting_down)
+        leader = state.leader if state.leader in in_sync else choose_leader(in_sync, context.shutting_down)
         isr = live
     elif live and unclean:
-        leader = choose_leader(live, shutting_down)
+        leader = choose_leader(live, context.shutting_down)
         isr = live
     else:
         leader = -1
         isr = state.isr
-    return _with_state(partition, leader, isr, controller_epoch)
+    return _with_state(partition, leader, isr, context)
 
 
-def elect_preferred_leader(
-    partition: Partition, live_brokers: Collection[int], shutting_down: Collection[int], controller_epoch: int
-) -> Partition:
+def elect_preferred_leader(partition: Partition, context: ElectionContext) -> Partition:
     """Make the first replica the leader if it is live, in sync, and not shutting down."""
     preferred = partition.replicas[0] if partition.replicas else -1
-    eligible = preferred in live_brokers and preferred not in shutting_down and preferred in partition.isr
+    eligible = (
+        preferred in context.live_brokers and preferred not in context.shutting_down and preferred in partition.isr
+    )
     if partition.state is None or not eligible:
         return partition
-    return _with_state(partition, preferred, partition.isr, controller_epoch)
+    return _with_state(partition, preferred, partition.isr, context)
 
 
-def elect_leader_for_shutdown(
-    partition: Partition, live_brokers: Collection[int], shutting_down: Collection[int], controller_epoch: int
-) -> Partition:
+def elect_leader_for_shutdown(partition: Partition, context: ElectionContext) -> Partition:
     """Replace a leader that is shutting down if another replica can lead."""
-    if partition.leader not in shutting_down:
+    if partition.leader not in context.shutting_down:
         return partition
     candidates = [
         broker
         for broker in partition.replicas
-        if broker in live_brokers and broker in partition.isr and broker not in shutting_down
+        if broker in context.live_brokers and broker in partition.isr and broker not in context.shutting_down
     ]
-    return _with_state(partition, candidates[0], partition.isr, controller_epoch) if candidates else partition
+    return _with_state(partition, candidates[0], partition.isr, context) if candidates else partition
 
 
-def _with_state(partition: Partition, leader: int, isr: tuple[int, ...], controller_epoch: int) -> Partition:
+def _with_state(partition: Partition, leader: int, isr: tuple[int, ...], context: ElectionContext) -> Partition:
     state = partition.state
     assert state is not None
     same_isr = len(isr) == len(state.isr) and set(isr) == set(state.isr)
@@ -104,7 +120,7 @@ def _with_state(partition: Partition, leader: int, isr: tuple[int, ...], control
         leader=leader,
         leader_epoch=min(state.leader_epoch + (leader != state.leader), MAX_LEADER_EPOCH),
         isr=state.isr if same_isr else intern_ids(isr),
-        controller_epoch=controller_epoch,
+        controller_epoch=context.controller_epoch,
     )
     return partition._replace(state=changed)
 

@@ -22,7 +22,7 @@ from kwire_cluster.controller.manual_assignment import by_partition, check_added
 from kwire_cluster.controller.partition_limits import check_partition_count
 from kwire_cluster.controller.topic_configs import check_compaction_lag, check_configs, check_deleted_configs
 from kwire_cluster.controller.topic_state import MALFORMED, Partition, Topic
-from kwire_cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
+from kwire_cluster.controller.topic_transitions import begin_reassignment, elect_leaders
 from kwire_cluster.zookeeper.json_object import intern_ids
 from kwire_cluster.zookeeper.topics import PartitionState
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire_cluster.controller.cluster_state import Cluster
+    from kwire_cluster.controller.leader_election import ElectionContext
     from kwire_cluster.controller.partition_limits import PartitionBudget
 
 __all__ = ["alter_topic", "check_single_instruction", "check_states_readable", "require_topic"]

@@ -18,7 +18,7 @@ from kwire_cluster.controller.partition_limits import PartitionBudget, check_par
 from kwire_cluster.controller.topic_configs import check_configs
 from kwire_cluster.controller.topic_names import check_name
 from kwire_cluster.controller.topic_state import Partition, Topic
-from kwire_cluster.controller.topic_transitions import ElectionContext, elect_leaders
+from kwire_cluster.controller.topic_transitions import elect_leaders
 from kwire_cluster.zookeeper.json_object import intern_ids
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.controller.cluster_state import Cluster
+    from kwire_cluster.controller.leader_election import ElectionContext
 
 __all__ = ["new_topic"]
 

@@ -7,12 +7,17 @@ Each transition is a pure function from a topic to its next state and returns th
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kwire_cluster.controller.leader_election import elect_leader, elect_leader_for_shutdown, elect_preferred_leader
+from kwire_cluster.controller.leader_election import (
+    ElectionContext,
+    elect_leader,
+    elect_leader_for_shutdown,
+    elect_preferred_leader,
+)
 from kwire_cluster.controller.topic_state import OngoingReassignment, Partition, Topic
 from kwire_cluster.zookeeper.json_object import intern_ids
 
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
 __all__ = [
-    "ElectionContext",
     "begin_reassignment",
     "cancel_reassignment",
     "complete_reassignment",
@@ -29,44 +33,11 @@ __all__ = [
     "elect_preferred_replicas",
 ]
 
-UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
-
-
-@dataclass(frozen=True, slots=True)
-class ElectionContext:
-    """The facts that leader election depends on.
-
-    Attributes:
-        live_brokers: ids of the live brokers.
-        shutting_down: ids of live brokers in a controlled shutdown.
-        controller_epoch: the epoch written into changed partition states.
-        unclean_by_default: true if topics without their own config allow unclean leader election.
-    """
-
-    live_brokers: Collection[int]
-    shutting_down: Collection[int]
-    controller_epoch: int
-    unclean_by_default: bool = False
-
-    def allows_unclean_election(self, topic: Topic) -> bool:
-        """Return whether a replica outside the ISR may become leader."""
-        value = topic.config.get(UNCLEAN_LEADER_ELECTION)
-        return self.unclean_by_default if value is None else value.strip().lower() == "true"
-
 
 def elect_leaders(topic: Topic, context: ElectionContext) -> Topic:
     """Update the leader and ISR of every partition, and add a missing topic id."""
     unclean = context.allows_unclean_election(topic)
-    elected = _map_partitions(
-        topic,
-        lambda partition: elect_leader(
-            partition,
-            context.live_brokers,
-            context.shutting_down,
-            unclean=unclean,
-            controller_epoch=context.controller_epoch,
-        ),
-    )
+    elected = _map_partitions(topic, lambda partition: elect_leader(partition, context, unclean=unclean))
     return elected if elected.topic_id is not None else replace(elected, topic_id=uuid.uuid4())
 
 
@@ -128,23 +99,15 @@ def complete_reassignment(topic: Topic, context: ElectionContext) -> Topic:
 
 def elect_preferred_replicas(topic: Topic, partitions: Collection[int], context: ElectionContext) -> Topic:
     """Make the first replica the leader of each of these partitions where that is possible."""
-
-    def elect(partition: Partition) -> Partition:
-        if partition.id not in partitions:
-            return partition
-        return elect_preferred_leader(partition, context.live_brokers, context.shutting_down, context.controller_epoch)
-
-    return _map_partitions(topic, elect)
+    return _map_partitions(
+        topic,
+        lambda partition: elect_preferred_leader(partition, context) if partition.id in partitions else partition,
+    )
 
 
 def elect_leaders_for_shutdown(topic: Topic, context: ElectionContext) -> Topic:
     """Replace leaders that are shutting down where another replica can lead."""
-    return _map_partitions(
-        topic,
-        lambda partition: elect_leader_for_shutdown(
-            partition, context.live_brokers, context.shutting_down, context.controller_epoch
-        ),
-    )
+    return _map_partitions(topic, lambda partition: elect_leader_for_shutdown(partition, context))
 
 
 def _map_partitions(topic: Topic, transition: Callable[[Partition], Partition]) -> Topic:

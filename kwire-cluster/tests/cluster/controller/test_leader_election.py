@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire_cluster.controller.leader_election import (
+    ElectionContext,
     choose_leader,
     elect_leader,
     elect_leader_for_shutdown,
@@ -24,7 +25,7 @@ def a_partition(replicas: tuple[int, ...], leader: int, isr: tuple[int, ...]) ->
 def elected(
     partition: Partition, live: set[int], shutting_down: frozenset[int] = frozenset(), *, unclean: bool = False
 ) -> Partition:
-    return elect_leader(partition, live, shutting_down, unclean=unclean, controller_epoch=9)
+    return elect_leader(partition, ElectionContext(live, shutting_down, 9), unclean=unclean)
 
 
 def summary(partition: Partition) -> tuple[int, tuple[int, ...], int]:
@@ -85,17 +86,21 @@ def test_broker_that_shuts_down_is_the_last_choice() -> None:
 
 def test_preferred_leader_must_be_live_in_sync_and_not_shutting_down() -> None:
     partition = a_partition((1, 2), 2, (2, 1))
-    assert summary(elect_preferred_leader(partition, {1, 2}, frozenset(), 9)) == (1, (2, 1), 8)
-    assert elect_preferred_leader(partition, {2}, frozenset(), 9) is partition
-    assert elect_preferred_leader(partition, {1, 2}, {1}, 9) is partition
+    assert summary(elect_preferred_leader(partition, ElectionContext({1, 2}, frozenset(), 9))) == (1, (2, 1), 8)
+    assert elect_preferred_leader(partition, ElectionContext({2}, frozenset(), 9)) is partition
+    assert elect_preferred_leader(partition, ElectionContext({1, 2}, {1}, 9)) is partition
     behind = a_partition((1, 2), 2, (2,))
-    assert elect_preferred_leader(behind, {1, 2}, frozenset(), 9) is behind
+    assert elect_preferred_leader(behind, ElectionContext({1, 2}, frozenset(), 9)) is behind
 
 
 def test_leader_that_shuts_down_is_replaced() -> None:
-    assert summary(elect_leader_for_shutdown(a_partition((1, 2), 1, (1, 2)), {1, 2}, {1}, 9)) == (2, (1, 2), 8)
+    assert summary(elect_leader_for_shutdown(a_partition((1, 2), 1, (1, 2)), ElectionContext({1, 2}, {1}, 9))) == (
+        2,
+        (1, 2),
+        8,
+    )
     alone = a_partition((1, 2), 1, (1,))
-    assert elect_leader_for_shutdown(alone, {1, 2}, {1}, 9) is alone
+    assert elect_leader_for_shutdown(alone, ElectionContext({1, 2}, {1}, 9)) is alone
 
 
 replicas = st.permutations(BROKERS).flatmap(lambda order: st.integers(1, 5).map(lambda count: tuple(order[:count])))
