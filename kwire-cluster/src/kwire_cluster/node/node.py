@@ -20,8 +20,7 @@ from kwire.client.connection_pool import ConnectionPool
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.config.node_settings import CLIENT_LISTENER
 from kwire_cluster.config.value_types import is_wildcard
-from kwire_cluster.node.controlled_shutdown import request_controlled_shutdown
-from kwire_cluster.node.full_metadata import request_full_metadata
+from kwire_cluster.node.controller_tools import request_controlled_shutdown, request_full_metadata
 from kwire_cluster.node.listener.authentication import identify_by_connection, identify_by_sasl
 from kwire_cluster.node.listener.connection_limits import Limits
 from kwire_cluster.node.listener.listener import Listener

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.acl_entries import CLUSTER_NAME
-from kwire.authorization.requirement import Requirement
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
+    from kwire.authorization.requirement import Requirement
     from kwire.authorization.subjects import Subject
     from kwire_cluster.node.listener.connection_limits import ConnectedClient
     from kwire_cluster.node.tool_connections import ToolConnections
@@ -95,25 +95,6 @@ class NodeTool(Protocol):
         """Return the plan of a run with these arguments, which may be invalid. It parses them, once."""
 
 
-class PlannedRun(NamedTuple):
-    """A run of a tool that is not authorized yet.
-
-    Attributes:
-        name: the name in the request.
-        arguments: those of the request.
-        plan: the plan; None for an unknown tool.
-    """
-
-    name: str
-    arguments: Sequence[str]
-    plan: ToolPlan | None
-
-    @property
-    def requirements(self) -> Sequence[Requirement]:
-        """The permissions; for an unknown tool, to alter the cluster."""
-        return (Requirement(ALTER),) if self.plan is None else self.plan.requirements
-
-
 class ProcessRights(NamedTuple):
     """Rights of the process of a tool if its user can alter the cluster.
 
@@ -157,14 +138,13 @@ class ToolRunner:
         """Return the summaries of the tools by name, in alphabetical order."""
         return {name: self._tools[name].summary for name in sorted(self._tools)}
 
-    def plan(self, name: str, arguments: Sequence[str]) -> PlannedRun:
-        """Return the plan of a run."""
+    def plan(self, name: str, arguments: Sequence[str]) -> ToolPlan | None:
+        """Return the plan of a run; None for an unknown tool."""
         tool = self._tools.get(name)
-        return PlannedRun(name, arguments, None if tool is None else tool.plan(arguments))
+        return None if tool is None else tool.plan(arguments)
 
-    async def run(self, planned: PlannedRun, caller: Caller) -> AdminResponse:
+    async def run(self, name: str, arguments: Sequence[str], plan: ToolPlan | None, caller: Caller) -> AdminResponse:
         """Run a tool that is authorized. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
-        name, plan = planned.name, planned.plan
         if plan is None:
             return AdminResponse(
                 error_code=ErrorCode.ADMIN_REQUEST_FAILED,
@@ -182,7 +162,7 @@ class ToolRunner:
         elif plan.run is not None:  # such as `status`, which must answer while the others wait for ZooKeeper
             outcome = await plan.run(caller)
         else:
-            outcome = await self._run_process(planned, plan, caller)
+            outcome = await self._run_process(name, arguments, plan, caller)
         output = outcome.output
         if len(output) > MAX_OUTPUT:  # of tools in the event loop, such as lists of ACLs; processes are ended before
             output = output[:MAX_OUTPUT] + b"\n... truncated: the output exceeds the limit\n"
@@ -198,8 +178,7 @@ class ToolRunner:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run_process(self, planned: PlannedRun, plan: ToolPlan, caller: Caller) -> ToolOutcome:
-        name = planned.name
+    async def _run_process(self, name: str, arguments: Sequence[str], plan: ToolPlan, caller: Caller) -> ToolOutcome:
         if caller.client is not None and caller.client.is_tool:
             return ToolOutcome(FAILED, b"", f"{name}: a tool cannot run another tool on a node")
         try:
@@ -208,7 +187,7 @@ class ToolRunner:
         except TimeoutError:
             reason = f"{MAX_PROCESSES} tools are running on this node: try again later"
             return ToolOutcome(FAILED, b"", f"{name}: {reason}")
-        task = asyncio.ensure_future(self._run_with_connections(planned, plan, caller))
+        task = asyncio.ensure_future(self._run_with_connections(name, arguments, plan, caller))
         self._running.add(task)
         try:
             return await task
@@ -216,19 +195,21 @@ class ToolRunner:
             self._running.discard(task)
             self._processes.release()
 
-    async def _run_with_connections(self, planned: PlannedRun, plan: ToolPlan, caller: Caller) -> ToolOutcome:
+    async def _run_with_connections(
+        self, name: str, arguments: Sequence[str], plan: ToolPlan, caller: Caller
+    ) -> ToolOutcome:
         connections = self._open_connections(caller)
         host, port = connections.address
         may_alter = caller.allows(ALTER)
         job = {
             "tool": plan.process,
-            "arguments": [*planned.arguments],
+            "arguments": [*arguments],
             "bootstrap": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "client_id": caller.client_id,
             "zookeeper": self._rights.zookeeper if may_alter else None,
             "folders": [str(folder) for folder in self._rights.folders] if may_alter else [],
         }
         try:
-            return await run_process(planned.name, job, connections.connect, plan.time_limit)
+            return await run_process(name, job, connections.connect, plan.time_limit)
         finally:
             await connections.close()

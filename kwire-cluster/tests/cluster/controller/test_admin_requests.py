@@ -26,7 +26,7 @@ from kwire.messages.kip4.structures import TopicReassignment
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.controller import change_handlers
-from kwire_cluster.node.controlled_shutdown import TOOL
+from kwire_cluster.node.controller_tools import CONTROLLED_SHUTDOWN
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from tests.cluster.controller.admin_requests import alter, alteration, batch, create, entry, send
@@ -398,11 +398,11 @@ async def test_controlled_shutdown_moves_leaders() -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (2, 1), (3, 2)), creation("alone", (2,)))
         epoch = cluster.memory.tree.get("/brokers/ids/2").czxid
-        stale = AdminRequest(tool=TOOL, arguments=("2", "1"))
+        stale = AdminRequest(tool=CONTROLLED_SHUTDOWN, arguments=("2", "1"))
         assert (await handle(stale, 0, cluster.active)).error_code == 21
-        malformed = AdminRequest(tool=TOOL, arguments=("two",))
+        malformed = AdminRequest(tool=CONTROLLED_SHUTDOWN, arguments=("two",))
         assert (await handle(malformed, 0, cluster.active)).error_code == 21
-        response = await handle(AdminRequest(tool=TOOL, arguments=("2", str(epoch))), 0, cluster.active)
+        response = await handle(AdminRequest(tool=CONTROLLED_SHUTDOWN, arguments=("2", str(epoch))), 0, cluster.active)
         assert (response.error_code, response.exit_status, response.output) == (0, 1, b'[["alone", 0]]')
         assert cluster.state("t", 0).leader == 1
         await create(cluster, creation("u", (2, 3)))
