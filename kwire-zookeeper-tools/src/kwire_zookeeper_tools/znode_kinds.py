@@ -23,7 +23,7 @@ from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConf
 from kwire_cluster.zookeeper.consumers import ConsumerOffset, ConsumerOwner, ConsumerRegistration
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.features import LAST_FEATURES, FeaturesZnode, FinalizedVersionRange, VersionedFeatures
-from kwire_cluster.zookeeper.notifications import IsrChangeNotification, LogDirEventNotification, ProducerIdBlock
+from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification, LogDirEventNotification, ProducerIdBlock
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from kwire_cluster.controller.partition_reassignment import advance_reassignment
 from kwire_cluster.controller.preferred_replica_election import elect_requested_leaders
 from kwire_cluster.controller.topic_deletion import begun_deletions, delete_marked_topics
 from kwire_cluster.controller.topic_map import TopicMap
-from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification, PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
@@ -35,7 +35,6 @@ from kwire_cluster.zookeeper.errors import (
     ZnodeError,
 )
 from kwire_cluster.zookeeper.features import FeaturesZnode
-from kwire_cluster.zookeeper.notifications import IsrChangeNotification
 from kwire_cluster.zookeeper.operations import Delete, Znode
 from kwire_cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from kwire_cluster.config.audit import AUDIT_SLACK, TOPICS, audit_write, trim_audit
 from kwire_cluster.controller.cluster_state import Cluster
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, FencedWriter, WriteConflict
-from kwire_cluster.controller.leader_election import ElectionContext
 from kwire_cluster.controller.metadata_broadcast import MetadataBroadcaster, TopicUpdate
 from kwire_cluster.controller.state_loader import StateLoader
 from kwire_cluster.controller.topic_audit import topic_changes
-from kwire_cluster.controller.topic_transitions import elect_leaders
+from kwire_cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire_cluster.controller.topic_writes import TopicWrites, plan_writes
 from kwire_cluster.request_quotas import TimeSlice
 from kwire_cluster.zookeeper.configs import notification_format

@@ -5,7 +5,7 @@
 - A message contains the state at the time of sending, so a slow broker gets fewer messages, not older ones.
 - Every broker has its own task, so a slow or failed broker does not delay the others.
 - Brokers at the same position share one message.
-- Every message has its position (`update_position`). A broker that notices a gap rejects the message, and gets the full
+- Every message has its position (`UpdatePosition`). A broker that notices a gap rejects the message, and gets the full
   metadata.
 - If a topic was deleted and created again between two messages, brokers get the new one; its topic id shows that.
 """
@@ -17,6 +17,7 @@ import logging
 import uuid
 from collections import deque
 from dataclasses import replace
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
@@ -28,7 +29,6 @@ from kwire.messages.kafka.update_metadata import (
     UpdateMetadataTopicState,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire_cluster.controller.update_position import UpdatePosition
 from kwire_cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 
 if TYPE_CHECKING:
@@ -41,7 +41,37 @@ if TYPE_CHECKING:
 
     Send: TypeAlias = Callable[[int, UpdateMetadataRequest], Awaitable[UpdateMetadataResponse]]
 
-__all__ = ["MetadataBroadcaster", "Send", "TopicUpdate", "update_metadata_request"]
+__all__ = ["MetadataBroadcaster", "Send", "TopicUpdate", "UpdatePosition", "update_metadata_request"]
+
+_TAG = 10_010
+_LAYOUT = Struct(">qqii")
+
+
+class UpdatePosition(NamedTuple):
+    """The position of an update, in an unknown tagged field of the request, which Kafka's brokers ignore.
+
+    Attributes:
+        before: the position that a broker must have for an incremental update.
+        after: its position after the update.
+        topics: the number of topics in the cluster.
+        partitions: the number of their partitions.
+    """
+
+    before: int
+    after: int
+    topics: int
+    partitions: int
+
+    def to_tags(self) -> Mapping[int, bytes]:
+        """Return the tagged fields of the request."""
+        return {_TAG: _LAYOUT.pack(*self)}
+
+    @classmethod
+    def of(cls, request: UpdateMetadataRequest) -> UpdatePosition | None:
+        """Return the position of a request, or None if it has none."""
+        data = request.unknown_tags.get(_TAG, b"")
+        return cls(*_LAYOUT.unpack(data)) if len(data) == _LAYOUT.size else None
+
 
 LEADER_DURING_DELETION = -2
 GAP = KafkaErrorCode.INVALID_UPDATE_VERSION

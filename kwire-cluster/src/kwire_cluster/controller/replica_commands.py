@@ -1,7 +1,8 @@
 """Requests about replicas and leaders: reassignment, preferred leader election, and controlled shutdown.
 
 There is one function for each of these methods of `AdminBackend`; the consumer of the event queue runs it. Success
-means that the request is stored in ZooKeeper and survives this controller; the work itself may take longer.
+means that the request is stored in ZooKeeper and survives this controller; the work itself may take longer. What
+validates requests against the cluster state are pure functions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from kwire.messages.kip4.structures import TopicReassignment
 from kwire_cluster.controller.backend import Outcome, TopicReassignmentStatus
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire_cluster.controller.fenced_writer import WriteConflict
+from kwire_cluster.controller.manual_assignment import by_partition, check_targets
 from kwire_cluster.controller.partition_reassignment import (
     begin_reassignments,
     cancel_reassignments,
@@ -21,15 +23,7 @@ from kwire_cluster.controller.partition_reassignment import (
     start_pending_reassignments,
 )
 from kwire_cluster.controller.preferred_replica_election import elect_listed, write_preferred_leaders
-from kwire_cluster.controller.reassignment_validation import (
-    REASSIGNING,
-    choose_partitions,
-    is_cancellation,
-    ongoing_reassignments,
-    reassignment_status,
-    reassignment_targets,
-    reassignments_to_cancel,
-)
+from kwire_cluster.controller.topic_plans import check_states_readable, existing_topic, require_topic
 from kwire_cluster.controller.topic_transitions import elect_leaders_for_shutdown
 from kwire_cluster.zookeeper.admin_requests import (
     ListedPartition,
@@ -41,13 +35,119 @@ from kwire_cluster.zookeeper.errors import NodeExists, PacketTooLarge, SessionEx
 from kwire_cluster.zookeeper.operations import Create
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
+    from kwire.messages.kip4.structures import PartitionReplicas
+    from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.controller_context import ControllerContext
+    from kwire_cluster.controller.topic_state import Topic
     from kwire_cluster.zookeeper.operations import Operation
 
 __all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partitions", "verify_reassignments"]
+
+REASSIGNING = 0
+COMPLETED = 1
+FAILED = -1
+
+
+def reassignment_targets(
+    name: str, partitions: Sequence[PartitionReplicas], cluster: Cluster
+) -> dict[int, tuple[int, ...]]:
+    """Return the target replicas of the partitions that do not have them yet.
+
+    Raises:
+        CommandError: code 3, 1005, or 1009.
+    """
+    if cluster.is_reassigning:
+        raise reassignment_in_progress()
+    topic = require_topic(name, cluster)
+    targets = by_partition(partitions)
+    _check_partitions_exist(topic, targets)
+    check_targets(targets, cluster.brokers)
+    check_states_readable(topic, targets)
+    return {
+        index: replicas
+        for index, replicas in targets.items()
+        if (partition := topic.partition(index)) is not None and partition.replicas != replicas
+    }
+
+
+def is_cancellation(partitions: Sequence[PartitionReplicas]) -> bool:
+    """Return whether a request lists no replicas for any of its partitions: it cancels their reassignments."""
+    return bool(partitions) and not any(partition.replica_ids for partition in partitions)
+
+
+def reassignments_to_cancel(name: str, partitions: Sequence[PartitionReplicas], cluster: Cluster) -> list[int]:
+    """Return the partitions to cancel the reassignment of, which may belong to a topic that is marked for deletion.
+
+    Raises:
+        CommandError: code 3 or 1005.
+    """
+    topic = existing_topic(name, cluster)
+    indexes = list(by_partition(partitions))
+    _check_partitions_exist(topic, indexes)
+    for index in indexes:
+        if index not in topic.reassignments and (name, index) not in cluster.pending_reassignments:
+            reason = f"partition {index}: has no replicas, which cancels a reassignment, but none is in progress"
+            raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+    return indexes
+
+
+def reassignment_status(name: str, partitions: Sequence[PartitionReplicas], cluster: Cluster) -> dict[int, int]:
+    """Return the status of each partition: REASSIGNING, COMPLETED, or FAILED.
+
+    FAILED means that the partition does not have the given replicas and is not being reassigned.
+
+    Raises:
+        CommandError: code 3 or 1005.
+    """
+    topic = existing_topic(name, cluster)
+    targets = by_partition(partitions)
+    _check_partitions_exist(topic, targets)
+    return {index: _status(topic, index, replicas, cluster) for index, replicas in targets.items()}
+
+
+def ongoing_reassignments(cluster: Cluster) -> dict[str, list[int]]:
+    """Return the partitions that are being reassigned, by topic."""
+    ongoing: dict[str, set[int]] = {
+        topic.name: set(topic.reassignments) for topic in cluster.topics if topic.reassignments
+    }
+    for name, partition in cluster.pending_reassignments:
+        ongoing.setdefault(name, set()).add(partition)
+    return {name: sorted(partitions) for name, partitions in sorted(ongoing.items())}
+
+
+def choose_partitions(name: str, indexes: Sequence[int], cluster: Cluster) -> list[int]:
+    """Return the partitions to elect a preferred leader for: all partitions of the topic if none are named.
+
+    Raises:
+        CommandError: code 3 or 1008.
+    """
+    reason = None
+    if len(set(indexes)) != len(indexes):
+        reason = f"partitions of topic {name[:249]!r} are named more than once"
+    elif any(index < 0 for index in indexes):
+        reason = f"invalid partition {min(indexes)} of topic {name[:249]!r}: partition ids start at 0"
+    if reason is not None:
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_PREFERRED_REPLICA_ELECTION_DATA, reason)
+    topic = require_topic(name, cluster)
+    _check_partitions_exist(topic, indexes)
+    return list(indexes) if indexes else [partition.id for partition in topic.partitions]
+
+
+def _status(topic: Topic, index: int, replicas: tuple[int, ...], cluster: Cluster) -> int:
+    if index in topic.reassignments or (topic.name, index) in cluster.pending_reassignments:
+        return REASSIGNING
+    partition = topic.partition(index)
+    return COMPLETED if partition is not None and partition.replicas == replicas else FAILED
+
+
+def _check_partitions_exist(topic: Topic, indexes: Iterable[int]) -> None:
+    for index in indexes:
+        if topic.partition(index) is None:
+            reason = f"topic {topic.name!r} has no partition {index}"
+            raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
 
 
 async def reassign_partitions(

@@ -19,8 +19,13 @@ from kwire_cluster.controller.errors import CommandError, reassignment_in_progre
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
 from kwire_cluster.controller.partition_limits import PartitionBudget
 from kwire_cluster.controller.partition_reassignment import list_reassignments, lock_reassignment
-from kwire_cluster.controller.topic_alteration import alter_topic, check_single_instruction, require_topic
-from kwire_cluster.controller.topic_creation import new_topic
+from kwire_cluster.controller.topic_plans import (
+    alter_topic,
+    check_single_instruction,
+    existing_topic,
+    new_topic,
+    require_topic,
+)
 from kwire_cluster.controller.topic_state import NO_ZNODE, Topic
 from kwire_cluster.controller.topic_writes import TopicWrites, plan_writes
 from kwire_cluster.request_quotas import TimeSlice
@@ -266,8 +271,7 @@ async def delete_topics(
 
 async def describe_topic(context: ControllerContext, name: str) -> Topic:
     """Return the current state of a topic."""
-    topic = context.cluster.topics.get(name)
-    return topic if topic is not None else require_topic(name, context.cluster)
+    return existing_topic(name, context.cluster)
 
 
 async def list_topics(context: ControllerContext) -> TopicNames:

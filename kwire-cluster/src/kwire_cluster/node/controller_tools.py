@@ -2,7 +2,7 @@
 
 - `controlled-shutdown` with a broker id and its broker epoch (the czxid of the registration): move the leaders of a
   node that is about to stop to other brokers. Kafka has a request for this (key 7). `output` is a JSON list of the
-  [topic, partition] pairs that the broker still leads because no other replica can; `exit_status` is 1 if there are any.
+  [topic, partition] pairs that the broker still leads because no other replica can; `exit_status` is 1 if it has any.
 - `full-metadata` with a broker id: send the full metadata to a node that has noticed a gap in the updates.
 
 The error is 22 if the node is not the controller, and 21 if the arguments do not name a live broker.

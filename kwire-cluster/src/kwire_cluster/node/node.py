@@ -36,7 +36,7 @@ from kwire_cluster.node.tool_connections import ToolConnections
 from kwire_cluster.node.tools import Caller, NodeTool, ProcessRights, ToolRunner
 from kwire_cluster.request_quotas import RequestQuotas
 from kwire_cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
-from kwire_cluster.security.scram_users import ScramUsers
+from kwire_cluster.security.sasl_authentication import ScramUsers
 from kwire_cluster.zookeeper import Credentials, RegisteredEndpoint, Store, StoreError, connect
 from kwire_cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.metadata_broadcast import Send
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
     from kwire_cluster.node.settings.finalized_features import FeatureCache
-    from kwire_cluster.security.scram_users import ScramUsers
+    from kwire_cluster.security.sasl_authentication import ScramUsers
     from kwire_cluster.zookeeper import RegisteredEndpoint, Store
 
 CHECK_SECONDS = 1.0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.client.security.tls import TlsConfig
     from kwire.protocol.sasl_server import ServerMechanism
     from kwire_cluster.config.node_settings import NodeSettings
-    from kwire_cluster.security.scram_users import ScramUsers
+    from kwire_cluster.security.sasl_authentication import ScramUsers
 
 __all__ = ["NodeSecurity", "check_reachability"]
 

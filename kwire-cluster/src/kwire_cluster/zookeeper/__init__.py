@@ -16,10 +16,13 @@ from kwire._util.late_names import late_names
 _MODULES = {
     "kwire_cluster.zookeeper.acls": ("AclChangeNotification", "ResourceAcls"),
     "kwire_cluster.zookeeper.admin_requests": (
+        "IsrChangeNotification",
+        "ListedPartition",
+        "LogDirEventNotification",
         "PartitionReassignment",
         "PreferredReplicaElection",
+        "ProducerIdBlock",
         "ReassignPartitions",
-        "ListedPartition",
     ),
     "kwire_cluster.zookeeper.brokers": (
         "RegisteredEndpoint",
@@ -34,7 +37,6 @@ _MODULES = {
     "kwire_cluster.zookeeper.embedded_server": ("EmbeddedZooKeeper",),
     "kwire_cluster.zookeeper.errors": ("StoreError", "ZnodeError"),
     "kwire_cluster.zookeeper.features": ("FeaturesZnode", "FinalizedVersionRange"),
-    "kwire_cluster.zookeeper.notifications": ("IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"),
     "kwire_cluster.zookeeper.operations": (
         "Acl",
         "Check",

@@ -16,6 +16,7 @@ from kwire_cluster.controller.errors import NotController
 from kwire_cluster.controller.events import ChangeEvent, ReloadEvent
 from kwire_cluster.zookeeper import BrokerRegistration, RegisteredEndpoint
 from kwire_cluster.zookeeper.admin_requests import (
+    IsrChangeNotification,
     ListedPartition,
     PartitionReassignment,
     PreferredReplicaElection,
@@ -23,7 +24,6 @@ from kwire_cluster.zookeeper.admin_requests import (
 )
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire_cluster.zookeeper.notifications import IsrChangeNotification
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
 from tests.eventually import eventually

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire_cluster.controller.leader_election import (
+from kwire_cluster.controller.topic_state import MALFORMED, NO_ZNODE, Partition
+from kwire_cluster.controller.topic_transitions import (
     ElectionContext,
     choose_leader,
     elect_leader,
     elect_leader_for_shutdown,
     elect_preferred_leader,
 )
-from kwire_cluster.controller.topic_state import MALFORMED, NO_ZNODE, Partition
 from kwire_cluster.zookeeper.topics import PartitionState
 
 BROKERS = (1, 2, 3, 4, 5)

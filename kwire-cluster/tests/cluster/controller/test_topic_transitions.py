@@ -7,9 +7,9 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire_cluster.controller.leader_election import ElectionContext
 from kwire_cluster.controller.topic_state import OngoingReassignment, Partition, Topic
 from kwire_cluster.controller.topic_transitions import (
+    ElectionContext,
     begin_reassignment,
     complete_reassignment,
     elect_leaders,

@@ -10,11 +10,10 @@ import pytest
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.controller.controller_election import TOP_LEVEL_PATHS
-from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification, PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire_cluster.zookeeper.notifications import IsrChangeNotification
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
 from tests.cluster.memory_store import InjectedFault

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.protocol.sasl_server import ScramCredential, ScramServer
-from kwire_cluster.security.scram_users import ScramUsers
+from kwire_cluster.security.sasl_authentication import ScramUsers
 
 if TYPE_CHECKING:
     from kwire.protocol.scram_passwords import ScramName

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire_cluster.controller.metadata_broadcast import GAP
-from kwire_cluster.controller.update_position import UpdatePosition
+from kwire_cluster.controller.metadata_broadcast import GAP, UpdatePosition
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.metadata.metadata_cache import FULL_UPDATE
 from kwire_cluster.zookeeper import ActiveController, ControllerEpoch, EntityConfig, SessionState, Znode, ZnodeError

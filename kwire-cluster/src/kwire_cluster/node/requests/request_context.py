@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire_cluster.node.metadata.metadata_updates import MetadataUpdates
     from kwire_cluster.node.settings.finalized_features import FeatureCache
     from kwire_cluster.node.tools import ToolRunner
-    from kwire_cluster.security.scram_users import ScramUsers
+    from kwire_cluster.security.sasl_authentication import ScramUsers
 
 MAX_CLIENT_ID = 100
 """Characters of a client id in the audit, which is kept in the memory of ZooKeeper. Chosen, not measured."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kwire_cluster.config.live_config import LiveConfig
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
-    from kwire_cluster.security.scram_users import ScramUsers
+    from kwire_cluster.security.sasl_authentication import ScramUsers
     from kwire_cluster.zookeeper import Store
     from kwire_cluster.zookeeper.store import ReadResult
 

@@ -14,7 +14,7 @@ import pytest
 from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest, Limits
 from kwire_cluster.node.listener.listener import Listener
 from kwire_cluster.security.node_security import NodeSecurity
-from kwire_cluster.security.scram_users import ScramUsers
+from kwire_cluster.security.sasl_authentication import ScramUsers
 from tests.cluster.node.listener.test_listener import EchoDispatcher, RecordingObserver, framed
 from tests.cluster.node.secured import node_settings, tls_properties
 from tests.eventually import eventually

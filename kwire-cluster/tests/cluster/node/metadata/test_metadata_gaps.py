@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.messages.kafka.update_metadata import UpdateMetadataTopicState
-from kwire_cluster.controller.metadata_broadcast import GAP
-from kwire_cluster.controller.update_position import UpdatePosition
+from kwire_cluster.controller.metadata_broadcast import GAP, UpdatePosition
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send
 from tests.cluster.node.test_node import creation, ghost, has_leaders, update
 from tests.eventually import eventually

@@ -13,7 +13,7 @@ from kwire.client.admin.config_values import ConfigChange, ConfigResource, Confi
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
-from kwire_cluster.config.map_settings import MAP_SETTINGS
+from kwire_cluster.config.live_config import MAP_SETTINGS
 from kwire_cluster.config.node_settings import node_settings
 from kwire_cluster.config.setting import SettingError
 from tests.cluster.node.nodes import new_root, nodes, send

@@ -12,9 +12,9 @@ from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicR
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.manual_assignment import parse
-from kwire_cluster.node.requests.batch_permissions import outcomes_of_allowed
 from kwire_cluster.node.requests.topic_responses import (
     code_and_description,
+    outcomes_of_allowed,
     parse_configs,
     partition_replicas,
     topic_results,

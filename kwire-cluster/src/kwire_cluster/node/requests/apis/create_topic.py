@@ -9,10 +9,10 @@ from kwire.messages.kip4.create_topic import CreateTopicRequest, CreateTopicResp
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.manual_assignment import parse
-from kwire_cluster.node.requests.batch_permissions import outcomes_of_allowed
 from kwire_cluster.node.requests.request_context import denied
 from kwire_cluster.node.requests.topic_responses import (
     code_and_description,
+    outcomes_of_allowed,
     parse_configs,
     partition_replicas,
     topic_results,

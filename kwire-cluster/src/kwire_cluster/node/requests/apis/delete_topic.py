@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.delete_topic import DeleteTopicRequest, DeleteTopicResponse
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2, DeleteTopicResponse_V2
-from kwire_cluster.node.requests.batch_permissions import outcomes_of_allowed
 from kwire_cluster.node.requests.request_context import denied
-from kwire_cluster.node.requests.topic_responses import code_and_description, topic_results
+from kwire_cluster.node.requests.topic_responses import code_and_description, outcomes_of_allowed, topic_results
 
 if TYPE_CHECKING:
     from kwire_cluster.node.requests.request_context import RequestContext
