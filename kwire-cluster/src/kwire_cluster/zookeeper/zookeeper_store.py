@@ -65,6 +65,11 @@ HANDSHAKES = 3
 """Number of handshakes in a row that may remain without a response within one session timeout."""
 HANDSHAKE_SECONDS = 2.0
 """Minimum time for a handshake, however short the session timeout, including garbage collection and forks."""
+BEATS = 6
+"""Number of pings within one session timeout."""
+MAX_SILENT_BEATS = 4
+"""Number of pings in a row without a message of the server, after which another server is tried: two thirds of the
+session timeout, as in ZooKeeper's client. Beats are counted, because a loop that was busy has not heard the server."""
 FIRST_PAUSE_SECONDS = 0.05
 """Pause after no server has accepted the session, doubled each time."""
 MAX_PAUSE_SECONDS = 1.0
@@ -154,7 +159,8 @@ class ZooKeeperStore:
         """Watches by the path in the ensemble, and whether they are watches of children; the inner dict is a set."""
         self._writer: asyncio.StreamWriter | None = None
         """The connection of the session; None without one."""
-        self._received_at = 0.0
+        self._silent_beats = 0
+        """The number of pings since the last message of the server."""
         self._heartbeat: asyncio.TimerHandle | None = None
         self.opened: asyncio.Future[None] = response_future(self._loop)
         """Completes when the session is connected, or ends. Only `connect` waits for it."""
@@ -370,7 +376,7 @@ class ZooKeeperStore:
 
     def _connected(self, writer: asyncio.StreamWriter, timeout: float) -> None:
         self._writer = writer
-        self._received_at = self._loop.time()
+        self._silent_beats = 0
         self._beat(timeout)
         self._notify(SessionState.CONNECTED)
         if not self.opened.done():
@@ -381,12 +387,13 @@ class ZooKeeperStore:
         """Keep the session alive, and end a connection without responses in time to try another server."""
         if self._writer is None:
             return
-        if self._loop.time() - self._received_at > timeout * 2 / 3:
+        if self._silent_beats == MAX_SILENT_BEATS:
             log.info("the ZooKeeper server does not respond")
             self._writer.transport.abort()
             return
+        self._silent_beats += 1
         self._writer.write(wire_format.PING)
-        self._heartbeat = self._loop.call_later(timeout / 6, self._beat, timeout)
+        self._heartbeat = self._loop.call_later(timeout / BEATS, self._beat, timeout)
 
     def _disconnected(self) -> None:
         self._writer = None
@@ -406,7 +413,7 @@ class ZooKeeperStore:
         Raises:
             ValueError, struct.error: it is malformed, so the connection must end.
         """
-        self._received_at = self._loop.time()
+        self._silent_beats = 0
         xid, zxid, code = wire_format.RESPONSE.unpack_from(message)
         if xid == wire_format.WATCH_XID:
             self._fire(*wire_format.decode_event(message))

@@ -139,6 +139,22 @@ async def test_session_survives_a_handshake_without_response(server: EmbeddedZoo
     await ensemble.close()
 
 
+async def test_silent_connection_is_replaced_before_the_session_expires(server: EmbeddedZooKeeper) -> None:
+    ensemble = ServerEnsemble(server)
+    store = await ensemble.session(session_timeout=4)
+    proxy, session_id, states = ensemble.proxy(store), store.session_id, list[str]()
+
+    def note(state: str) -> None:
+        states.append(state)
+        proxy.forwards_responses = True
+
+    store.listen(note)
+    ensemble.lose_responses(store)
+    await eventually(lambda: states == ["suspended", "connected"])
+    assert store.session_id == session_id
+    await ensemble.close()
+
+
 async def test_repeated_disconnects_during_many_requests(server: EmbeddedZooKeeper) -> None:
     ensemble = ServerEnsemble(server)
     store = await ensemble.session()
