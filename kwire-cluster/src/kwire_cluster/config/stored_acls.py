@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_cluster.config.audit import audit_write, trim_audit
+from kwire_cluster.config.stored_configs import WriteAgain, write_announced, write_of
 from kwire_cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
-from kwire_cluster.zookeeper.errors import BadVersion, ConnectionLost, NodeExists, NoNode, TransactionFailed
-from kwire_cluster.zookeeper.operations import Create, Delete, SetData
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.errors import ConnectionLost, NoNode
+from kwire_cluster.zookeeper.operations import Create, Delete
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from kwire.authorization.acl_entries import AclEntry, PatternType, ResourceType
-    from kwire_cluster.zookeeper.operations import Operation
     from kwire_cluster.zookeeper.store import Store
 
 __all__ = ["change_acls"]
@@ -61,21 +60,16 @@ async def change_acls(
             after = ResourceAcls((*kept, *(entry for entry in add if not _contains(kept, entry))), before.unknown)
             if after.acls == before.acls:
                 return after.acls
-            audit: list[Operation] = []
+            audit: list[Create] = []
             if author is not None:
                 resource = f"acls/{resource_type}/{pattern_type}/{name}"
                 change = (_text(before) if version >= 0 else None, _text(after) if after.acls else None)
                 audit = [audit_write(author, node_id, resource, {"acls": change})]
+            write = write_of(path, after.encode(), version) if after.acls else Delete(path, version)
             notification = AclChangeNotification(resource_type, name, pattern_type)
             announcement = Create(notification.path(pattern_type), notification.encode(), sequential=True)
-            await store.multi([_write(path, after, version), announcement, *audit])
-        except ConnectionLost:  # the same change again is harmless
-            continue
-        except TransactionFailed as failed:
-            if not isinstance(failed.error, NoNode | BadVersion | NodeExists):
-                raise failed.error from failed
-            for written in (path, AclChangeNotification.path(pattern_type), *(write.path for write in audit)):
-                await make_path(store, written.rpartition("/")[0])
+            await write_announced(store, write, announcement, audit)
+        except (ConnectionLost, WriteAgain):  # the same change again is harmless
             continue
         if audit:
             await trim_audit(store)
@@ -84,12 +78,6 @@ async def change_acls(
 
 def _contains(entries: Collection[AclEntry], entry: AclEntry) -> bool:
     return any(existing.is_same_as(entry) for existing in entries)
-
-
-def _write(path: str, after: ResourceAcls, version: int) -> Operation:
-    if not after.acls:
-        return Delete(path, version)
-    return Create(path, after.encode()) if version < 0 else SetData(path, after.encode(), version)
 
 
 def _text(acls: ResourceAcls) -> str:

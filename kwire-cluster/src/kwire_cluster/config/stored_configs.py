@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import KwireError
-from kwire_cluster.config.audit import AUDIT, audit_write, trim_audit
+from kwire_cluster.config.audit import audit_write, trim_audit
 from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.errors import (
     BadVersion,
@@ -23,7 +23,7 @@ from kwire_cluster.zookeeper.operations import Create, SetData
 from kwire_cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kwire_cluster.zookeeper.operations import Operation
     from kwire_cluster.zookeeper.store import Store
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ConfigConflict",
     "VersionedConfig",
+    "WriteAgain",
     "broker_entity",
     "change_config",
     "read_config",
+    "write_announced",
+    "write_of",
 ]
 
 log = logging.getLogger("kwire_cluster.config")
@@ -129,20 +132,47 @@ async def change_config(
                 log.error("replacing malformed znode: %s", before.malformed)
             audited = _audited(before, changes, hide)
             audit = [] if author is None else [audit_write(author, node_id, entity, audited)]
-            await _write(store, entity, before, after, audit)
+            path = f"/config/{entity}"
+            notification = ConfigChangeNotification(entity).encode()
+            announcement = Create(ConfigChangeNotification.path(), notification, sequential=True)
+            await write_announced(store, write_of(path, after.encode(), before.version), announcement, audit)
         except ConnectionLost:
             if if_version is None:  # setting the same values again is harmless
                 seen = None
                 continue
             raise
-        except _Retry:
+        except WriteAgain:
             continue
         await trim_audit(store)
         return VersionedConfig(after, before.version + 1)
 
 
-class _Retry(Exception):
+class WriteAgain(Exception):
     """A znode has changed, or a parent is missing and was made."""
+
+
+def write_of(path: str, data: bytes, version: int) -> Create | SetData:
+    """Return the write of a znode that has a version, or that does not exist (-1)."""
+    return Create(path, data) if version < 0 else SetData(path, data, version)
+
+
+async def write_announced(store: Store, write: Operation, announcement: Create, audit: Sequence[Create]) -> None:
+    """Write a znode, the notification of its change, and the audit entries, all or none.
+
+    Raises:
+        WriteAgain: nothing was written, and the caller should read the znode and write it again.
+        StoreError: nothing was written; after ConnectionLost, perhaps everything.
+    """
+    operations = [write, announcement, *audit]
+    try:
+        await store.multi(operations)
+    except TransactionFailed as failed:
+        if not isinstance(failed.error, NoNode | BadVersion | NodeExists):
+            raise failed.error from failed
+        if isinstance(failed.error, NoNode):
+            for operation in operations:
+                await make_path(store, operation.path.rpartition("/")[0])
+        raise WriteAgain from failed
 
 
 def _check_unchanged(
@@ -171,28 +201,3 @@ def _audited(
         return "(hidden)" if name in hide and text is not None else text
 
     return {name: (shown(name, before.config.config.get(name)), shown(name, text)) for name, text in changes.items()}
-
-
-async def _write(store: Store, entity: str, before: VersionedConfig, after: EntityConfig, audit: list[Create]) -> None:
-    """Write the settings, the notification, and the audit entry, all or none."""
-    path = f"/config/{entity}"
-    write: Operation = (
-        Create(path, after.encode()) if before.version < 0 else SetData(path, after.encode(), before.version)
-    )
-    notification = ConfigChangeNotification(entity).encode()
-    try:
-        await store.multi(
-            [
-                write,
-                Create(ConfigChangeNotification.path(), notification, sequential=True),
-                *audit,
-            ]
-        )
-    except TransactionFailed as failed:
-        if isinstance(failed.error, NoNode):
-            await make_path(store, path.rpartition("/")[0])
-            await make_path(store, ConfigChangeNotification.root)
-            await make_path(store, AUDIT)
-        elif not isinstance(failed.error, BadVersion | NodeExists):
-            raise failed.error from failed
-        raise _Retry from failed

@@ -2,9 +2,12 @@
 
 from kwire_cluster.zookeeper.acls import AclChangeNotification as AclChangeNotification
 from kwire_cluster.zookeeper.acls import ResourceAcls as ResourceAcls
+from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification as IsrChangeNotification
 from kwire_cluster.zookeeper.admin_requests import ListedPartition as ListedPartition
+from kwire_cluster.zookeeper.admin_requests import LogDirEventNotification as LogDirEventNotification
 from kwire_cluster.zookeeper.admin_requests import PartitionReassignment as PartitionReassignment
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection as PreferredReplicaElection
+from kwire_cluster.zookeeper.admin_requests import ProducerIdBlock as ProducerIdBlock
 from kwire_cluster.zookeeper.admin_requests import ReassignPartitions as ReassignPartitions
 from kwire_cluster.zookeeper.brokers import BrokerRegistration as BrokerRegistration
 from kwire_cluster.zookeeper.brokers import ClusterId as ClusterId
@@ -26,9 +29,6 @@ from kwire_cluster.zookeeper.errors import StoreError as StoreError
 from kwire_cluster.zookeeper.errors import ZnodeError as ZnodeError
 from kwire_cluster.zookeeper.features import FeaturesZnode as FeaturesZnode
 from kwire_cluster.zookeeper.features import FinalizedVersionRange as FinalizedVersionRange
-from kwire_cluster.zookeeper.notifications import IsrChangeNotification as IsrChangeNotification
-from kwire_cluster.zookeeper.notifications import LogDirEventNotification as LogDirEventNotification
-from kwire_cluster.zookeeper.notifications import ProducerIdBlock as ProducerIdBlock
 from kwire_cluster.zookeeper.operations import Acl as Acl
 from kwire_cluster.zookeeper.operations import Check as Check
 from kwire_cluster.zookeeper.operations import Create as Create
