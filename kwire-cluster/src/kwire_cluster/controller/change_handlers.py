@@ -17,8 +17,11 @@ from kwire_cluster.controller.controller_election import create_top_level_paths
 from kwire_cluster.controller.events import ReloadEvent
 from kwire_cluster.controller.feature_commands import process_features_change
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
-from kwire_cluster.controller.partition_reassignment import advance_reassignments, cancel_reassignments
-from kwire_cluster.controller.preferred_replica_election import elect_requested_leaders
+from kwire_cluster.controller.partition_reassignment import (
+    advance_reassignments,
+    cancel_reassignments,
+    elect_requested_leaders,
+)
 from kwire_cluster.controller.topic_deletion import begun_deletions, delete_marked_topics
 from kwire_cluster.controller.topic_map import TopicMap
 from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification, PreferredReplicaElection, ReassignPartitions

@@ -18,11 +18,12 @@ from kwire_cluster.controller.manual_assignment import by_partition, check_targe
 from kwire_cluster.controller.partition_reassignment import (
     begin_reassignments,
     cancel_reassignments,
+    elect_listed,
     list_reassignments,
     lock_reassignment,
     start_pending_reassignments,
+    write_preferred_leaders,
 )
-from kwire_cluster.controller.preferred_replica_election import elect_listed, write_preferred_leaders
 from kwire_cluster.controller.topic_plans import check_states_readable, existing_topic, require_topic
 from kwire_cluster.controller.topic_transitions import elect_leaders_for_shutdown
 from kwire_cluster.zookeeper.admin_requests import (

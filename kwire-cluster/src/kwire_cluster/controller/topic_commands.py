@@ -17,7 +17,6 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.backend import Outcome, TopicNames
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
-from kwire_cluster.controller.partition_limits import PartitionBudget
 from kwire_cluster.controller.partition_reassignment import list_reassignments, lock_reassignment
 from kwire_cluster.controller.topic_plans import (
     alter_topic,
@@ -26,6 +25,7 @@ from kwire_cluster.controller.topic_plans import (
     new_topic,
     require_topic,
 )
+from kwire_cluster.controller.topic_rules import PartitionBudget
 from kwire_cluster.controller.topic_state import NO_ZNODE, Topic
 from kwire_cluster.controller.topic_writes import TopicWrites, plan_writes
 from kwire_cluster.request_quotas import TimeSlice

@@ -28,9 +28,14 @@ from kwire_cluster.controller.manual_assignment import (
     check_known,
     check_targets,
 )
-from kwire_cluster.controller.partition_limits import PartitionBudget, check_partition_count
-from kwire_cluster.controller.topic_configs import check_compaction_lag, check_configs, check_deleted_configs
-from kwire_cluster.controller.topic_names import check_name
+from kwire_cluster.controller.topic_rules import (
+    PartitionBudget,
+    check_compaction_lag,
+    check_configs,
+    check_deleted_configs,
+    check_name,
+    check_partition_count,
+)
 from kwire_cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire_cluster.controller.topic_transitions import begin_reassignment, elect_leaders
 from kwire_cluster.zookeeper.json_object import intern_ids

@@ -145,7 +145,7 @@ class Node:
         Raises:
             OSError: an address is in use.
             Unreachable: ZooKeeper cannot be reached (`kwire_cluster.zookeeper.errors`).
-            IdInUse: another node is registered with this id (`kwire_cluster.node.registration`).
+            IdInUse: another node is registered with this id (`kwire_cluster.node.session`).
             IncompatibleFeatures: the node does not support the finalized features of the cluster.
             SettingError: other machines could reach a listener without authentication.
         """

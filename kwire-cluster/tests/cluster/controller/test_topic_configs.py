@@ -6,7 +6,7 @@ import pytest
 
 from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.controller.topic_configs import check_compaction_lag, check_configs
+from kwire_cluster.controller.topic_rules import check_compaction_lag, check_configs
 from tests.for_rows import for_rows
 
 GOOD = {

@@ -28,7 +28,7 @@ from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire_cluster.node.metadata.metadata_updates import STALE_BROKER_EPOCH
 from kwire_cluster.node.node import Node
-from kwire_cluster.node.registration import IdInUse
+from kwire_cluster.node.session import IdInUse
 from kwire_cluster.zookeeper import BrokerRegistration, ControllerEpoch
 from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper

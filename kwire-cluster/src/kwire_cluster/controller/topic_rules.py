@@ -1,0 +1,166 @@
+"""Rules for topics: valid names, configs that clients send, and the number of partitions.
+
+- Names become parts of metric names, in which `.` and `_` are the same character. Names that differ only in these
+  characters collide (Kafka 3.9, `org.apache.kafka.common.internals.Topic`).
+- A config must fit into the messages that describe the topic.
+- Every partition takes two znodes, and ZooKeeper keeps all znodes in memory, so requests without a limit could exhaust
+  it. Kafka's `ReplicationControlManager` limits a request to 10,000 partitions as well.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
+from kwire_cluster.config.setting import SettingError
+from kwire_cluster.config.topic_settings import MAX_COMPACTION_LAG, MIN_COMPACTION_LAG, TOPIC_SETTINGS
+from kwire_cluster.controller.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kwire_cluster.config.node_settings import NodeSettings
+    from kwire_cluster.config.setting import Setting
+    from kwire_cluster.controller.cluster_state import Cluster
+
+__all__ = [
+    "MAX_NAME_LENGTH",
+    "MAX_PARTITIONS",
+    "PartitionBudget",
+    "can_collide",
+    "check_compaction_lag",
+    "check_configs",
+    "check_deleted_configs",
+    "check_name",
+    "check_partition_count",
+    "collision_key",
+    "is_possible_topic_name",
+]
+
+MAX_NAME_LENGTH = 249
+"""A partition's directory is named `<topic>-<partition>`, and file names have at most 255 bytes."""
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def check_name(name: str) -> None:
+    """Raise CommandError 1010 for an invalid topic name."""
+    reason = None
+    if not name:
+        reason = "the topic name is empty"
+    elif name in {".", ".."}:
+        reason = "the topic name cannot be '.' or '..'"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the topic name has {len(name):,} characters: at most {MAX_NAME_LENGTH} are allowed"
+    elif _NAME.fullmatch(name) is None:
+        reason = f"invalid topic name {name!r}: only the characters a-z A-Z 0-9 . _ - are allowed"
+    if reason is not None:
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
+
+
+def is_possible_topic_name(name: str | None) -> bool:
+    """Return whether a znode and a protocol string can have this name: other clients may have created such a topic."""
+    return (
+        name is not None
+        and 0 < len(name) <= MAX_NAME_LENGTH
+        and name not in {".", ".."}
+        and not {"/", "\0"} & set(name)
+    )
+
+
+def can_collide(name: str) -> bool:
+    """Return whether another name can have the same collision key."""
+    return "." in name or "_" in name
+
+
+def collision_key(name: str) -> str:
+    """Return a key that is equal for colliding names."""
+    return name.replace(".", "_")
+
+
+def check_configs(configs: Mapping[str, str]) -> None:
+    """Raise CommandError 1006 unless all keys and values are valid."""
+    for key, value in configs.items():
+        setting = TOPIC_SETTINGS.get(key)
+        if setting is None:
+            raise _config_error(f"unknown topic config {key[:100]!r}")
+        _check_value(key, value, setting)
+        if not is_encodable_config(key, value):
+            raise _config_error(f"{key} is too long: key, '=', and value have more than {MAX_STRING_LENGTH:,} bytes")
+    check_compaction_lag(configs)
+
+
+def check_deleted_configs(keys: Iterable[str], current: Mapping[str, str]) -> None:
+    """Raise CommandError 1006 for a key that no topic can have. A key that a topic has can always be deleted."""
+    for key in keys:
+        if key not in TOPIC_SETTINGS and key not in current:
+            raise _config_error(f"unknown topic config {key[:100]!r}")
+
+
+def check_compaction_lag(configs: Mapping[str, str]) -> None:
+    """Raise CommandError 1006 if the minimum compaction lag exceeds the maximum."""
+    if MIN_COMPACTION_LAG not in configs or MAX_COMPACTION_LAG not in configs:
+        return
+    for key in (MIN_COMPACTION_LAG, MAX_COMPACTION_LAG):  # another client may have written an invalid value
+        _check_value(key, configs[key], TOPIC_SETTINGS[key])
+    minimum, maximum = configs[MIN_COMPACTION_LAG], configs[MAX_COMPACTION_LAG]
+    if int(minimum) > int(maximum):
+        raise _config_error(f"{MIN_COMPACTION_LAG} ({minimum}) exceeds {MAX_COMPACTION_LAG} ({maximum})")
+
+
+def _check_value(key: str, value: str, setting: Setting) -> None:
+    try:
+        setting.parse(value)
+    except SettingError as error:
+        raise _config_error(f"invalid value {value[:100]!r} for {key}: {error.reason}") from None
+
+
+def _config_error(reason: str) -> CommandError:
+    return CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)
+
+
+MAX_PARTITIONS = 50_000
+"""Partitions of one topic: with three replicas each, its registration just fits into a ZooKeeper packet."""
+
+
+def check_partition_count(partitions: int) -> None:
+    """Raise CommandError 1002 for a number of partitions that a topic cannot have."""
+    if not 1 <= partitions <= MAX_PARTITIONS:
+        raise _count_error(
+            f"invalid number of partitions {partitions:,}: a topic has 1 to {MAX_PARTITIONS:,} partitions"
+        )
+
+
+class PartitionBudget:
+    """The partitions that one request may still create. Topics that are rejected use up nothing.
+
+    Args:
+        settings: the limits, `admin.request.max.partitions` and `admin.cluster.max.partitions`.
+    """
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self._settings = settings
+        self._created = 0
+
+    def check(self, partitions: int, cluster: Cluster) -> None:
+        """Raise CommandError 1002 if this number of further partitions exceeds a limit."""
+        created = self._created + partitions
+        if created > (limit := self._settings.max_request_partitions):
+            raise _count_error(
+                f"the request creates {created:,} partitions: at most {limit:,} are allowed in one request"
+            )
+        total = cluster.topics.partition_count + partitions
+        if total > (limit := self._settings.max_partitions):
+            raise _count_error(
+                f"the cluster would have {total:,} partitions: at most {limit:,} are allowed, so delete topics first"
+            )
+
+    def take(self, partitions: int) -> None:
+        """Count partitions that the request creates."""
+        self._created += partitions
+
+
+def _count_error(reason: str) -> CommandError:
+    return CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
