@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["SLICE_SECONDS", "Account", "RequestQuotas", "TimeSlice", "current_account", "in_slices"]
-
 BURST_SECONDS = 0.005
 """Burst allowance in seconds: short peaks are not throttled. Chosen, not measured: one slice."""
 MAX_THROTTLE_SECONDS = 5.0

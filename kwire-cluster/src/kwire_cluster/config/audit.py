@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.zookeeper.store import Store
 
-__all__ = ["AUDIT", "AUDIT_SLACK", "AuditEntry", "audit_write", "read_audit", "trim_audit"]
-
 log = logging.getLogger("kwire_cluster.config")
 
 AUDIT = "/config/audit"

@@ -24,17 +24,7 @@ from kwire_cluster.config.value_types import TEXT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = [
-    "MAP_SETTINGS",
-    "Effective",
-    "Layer",
-    "LiveConfig",
-    "MapKey",
-    "Stored",
-    "check_change",
-    "entries_of",
-    "find_setting",
-]
+__all__ = ["Effective", "Layer", "LiveConfig", "Stored", "check_change", "find_setting"]
 
 MAX_NAME = 1000
 """Characters of the name of an entry."""

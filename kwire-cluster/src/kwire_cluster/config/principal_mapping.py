@@ -11,8 +11,6 @@ from kwire._util.readable import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DEFAULT_RULES", "PrincipalRule", "mapped_name", "parse_rules"]
-
 _RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:,|$)")
 _GROUP = re.compile(r"\$(\d+)")
 

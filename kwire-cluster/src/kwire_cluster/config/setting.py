@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.config.value_types import ValueType
 
-__all__ = ["Level", "Setting", "SettingError", "setting", "settings_of"]
-
 
 class Level(StrEnum):
     """Scopes in which a setting can be set, besides the file of a node.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kwire.authorization.acl_entries import AclEntry, PatternType, ResourceType
     from kwire_cluster.zookeeper.store import Store
 
-__all__ = ["change_acls"]
-
 
 async def change_acls(
     store: Store,

@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.operations import Operation
     from kwire_cluster.zookeeper.store import Store
 
-__all__ = [
-    "ConfigConflict",
-    "VersionedConfig",
-    "WriteAgain",
-    "broker_entity",
-    "change_config",
-    "read_config",
-    "write_announced",
-    "write_of",
-]
-
 log = logging.getLogger("kwire_cluster.config")
 
 

@@ -13,8 +13,6 @@ from kwire_cluster.config.value_types import BOOLEAN, RATIO, integer, list_of, m
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MAX_COMPACTION_LAG", "MIN_COMPACTION_LAG", "TOPIC_SETTINGS"]
-
 MIN_COMPACTION_LAG = "min.compaction.lag.ms"
 MAX_COMPACTION_LAG = "max.compaction.lag.ms"
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.controller_context import ControllerContext
     from kwire_cluster.controller.events import ChangeEvent
 
-__all__ = ["process_event"]
-
 log = logging.getLogger("kwire_cluster.controller")
 
 _TOPIC_PREFIX = f"{TopicRegistration.root}/"

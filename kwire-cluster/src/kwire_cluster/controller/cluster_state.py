@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.zookeeper.brokers import BrokerRegistration
 
-__all__ = ["Broker", "Cluster"]
-
 _NO_BROKERS: Mapping[int, Broker] = MappingProxyType({})
 _NO_REASSIGNMENTS: Mapping[tuple[str, int], tuple[int, ...]] = MappingProxyType({})
 

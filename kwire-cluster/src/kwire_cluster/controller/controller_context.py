@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.operations import Operation
     from kwire_cluster.zookeeper.store import Store, Watch
 
-__all__ = ["ControllerContext"]
-
 log = logging.getLogger("kwire_cluster.controller")
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kwire_cluster.controller")
 
-__all__ = ["TOP_LEVEL_PATHS", "ElectedEpoch", "create_top_level_paths", "elect", "resign"]
-
 TOP_LEVEL_PATHS = (
     "/brokers/ids",
     "/brokers/topics",

@@ -17,16 +17,6 @@ from kwire.metadata.replica_assignment import ImpossibleAssignment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "CommandError",
-    "NotController",
-    "QueueFull",
-    "RequestTimedOut",
-    "reassignment_in_progress",
-    "refusing_impossible_assignments",
-    "write_failed",
-]
-
 
 class CommandError(KwireError):
     """A request about one topic was rejected.

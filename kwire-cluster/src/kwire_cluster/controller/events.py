@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.request_quotas import Account
 
-__all__ = ["ChangeEvent", "ControllerEvent", "EventQueue", "ReloadEvent", "RequestEvent"]
-
 
 class ReloadEvent(NamedTuple):
     """Read the whole cluster state again."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.feature_rules import FeatureChange
     from kwire_cluster.zookeeper.operations import Operation
 
-__all__ = ["FeatureUpdateOutcome", "process_features_change", "update_features"]
-
 log = logging.getLogger("kwire_cluster.controller")
 
 MAX_OPERATIONS = 500

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.value_types import FeatureSupport
     from kwire_cluster.zookeeper.brokers import SupportedVersionRange
 
-__all__ = ["FeatureChange", "UpdatePlan", "bootstrap", "incompatibilities", "plan_update"]
-
 
 class FeatureChange(NamedTuple):
     """A requested change of a feature.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.operations import OperationResult
     from kwire_cluster.zookeeper.store import Store
 
-__all__ = ["ControllerMovedError", "FencedWriter", "WriteConflict"]
-
 
 class ControllerMovedError(KwireError):
     """Another broker may be the controller, or the session has ended. This controller writes nothing more."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.structures import PartitionReplicas
     from kwire_cluster.controller.topic_state import Topic
 
-__all__ = ["by_partition", "check_added", "check_created", "check_known", "check_targets", "parse"]
-
 _BROKER = re.compile(r"\s*\d{1,10}\s*", re.ASCII)
 _MAX_BROKER_ID = 0x7FFF_FFFF
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     Send: TypeAlias = Callable[[int, UpdateMetadataRequest], Awaitable[UpdateMetadataResponse]]
 
-__all__ = ["MetadataBroadcaster", "Send", "TopicUpdate", "UpdatePosition", "update_metadata_request"]
-
 _TAG = 10_010
 _LAYOUT = Struct(">qqii")
 

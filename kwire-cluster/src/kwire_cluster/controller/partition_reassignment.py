@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.topic_state import Topic
     from kwire_cluster.zookeeper.admin_requests import ListedPartition
 
-__all__ = [
-    "advance_reassignments",
-    "begin_reassignments",
-    "cancel_reassignments",
-    "elect_listed",
-    "elect_requested_leaders",
-    "list_reassignments",
-    "lock_reassignment",
-    "start_pending_reassignments",
-    "write_preferred_leaders",
-]
-
 log = logging.getLogger("kwire_cluster.controller")
 
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.topic_state import Topic
     from kwire_cluster.zookeeper.operations import Operation
 
-__all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partitions", "verify_reassignments"]
-
 REASSIGNING = 0
 COMPLETED = 1
 FAILED = -1

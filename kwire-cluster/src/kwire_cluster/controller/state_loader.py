@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.zookeeper.store import ReadResult, Store, Watch
 
-__all__ = ["LoadedTopics", "StateLoader", "list_descendants"]
-
 MAX_BROKER_ID = 2**31 - 1
 CHUNK_SIZE = 500
 """Znodes read together; the next chunk is requested before this one is decoded."""

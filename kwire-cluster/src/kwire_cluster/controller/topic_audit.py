@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.controller.topic_state import Topic
 
-__all__ = ["topic_changes"]
-
 MAX_LISTED = 200
 """Maximum number of partitions listed in a text. Chosen, not measured."""
 MAX_TEXT = 4_000

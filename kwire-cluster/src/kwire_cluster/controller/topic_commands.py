@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.controller.controller_context import ControllerContext
 
-__all__ = ["TopicCreationRequest", "alter_topics", "delete_topics", "describe_topic", "list_topics"]
-
 CHUNK_SIZE = 100
 """Topics that are created together."""
 

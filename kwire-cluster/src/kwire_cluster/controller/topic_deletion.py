@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.controller_context import ControllerContext
     from kwire_cluster.controller.topic_state import Topic
 
-__all__ = ["begun_deletions", "delete_marked_topics"]
-
 log = logging.getLogger("kwire_cluster.controller")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.controller.topic_state import Topic
 
-__all__ = ["NO_TOPICS", "TopicMap"]
-
 _PARTS = 256
 
 

@@ -51,15 +51,6 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.topic_transitions import ElectionContext
 
-__all__ = [
-    "alter_topic",
-    "check_single_instruction",
-    "check_states_readable",
-    "existing_topic",
-    "new_topic",
-    "require_topic",
-]
-
 CONSUMER = "consumer"
 """The client id that may create a topic by name only."""
 

@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.setting import Setting
     from kwire_cluster.controller.cluster_state import Cluster
 
-__all__ = [
-    "MAX_NAME_LENGTH",
-    "MAX_PARTITIONS",
-    "PartitionBudget",
-    "can_collide",
-    "check_compaction_lag",
-    "check_configs",
-    "check_deleted_configs",
-    "check_name",
-    "check_partition_count",
-    "collision_key",
-    "is_possible_topic_name",
-]
-
 MAX_NAME_LENGTH = 249
 """A partition's directory is named `<topic>-<partition>`, and file names have at most 255 bytes."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-__all__ = ["MALFORMED", "NO_STATE_ZNODE", "NO_ZNODE", "OngoingReassignment", "Partition", "Topic"]
-
 NO_ZNODE = -1
 """Version of a partition state: the parent znode does not exist either."""
 NO_STATE_ZNODE = -2

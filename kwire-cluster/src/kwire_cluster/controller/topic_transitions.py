@@ -31,20 +31,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.controller.topic_state import Topic
 
-__all__ = [
-    "ElectionContext",
-    "begin_reassignment",
-    "cancel_reassignment",
-    "choose_leader",
-    "complete_reassignment",
-    "elect_leader",
-    "elect_leader_for_shutdown",
-    "elect_leaders",
-    "elect_leaders_for_shutdown",
-    "elect_preferred_leader",
-    "elect_preferred_replicas",
-]
-
 MAX_LEADER_EPOCH = 2**31 - 1
 UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
 

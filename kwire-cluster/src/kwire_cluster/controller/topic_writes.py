@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.zookeeper.configs import NotificationFormat
 
-__all__ = ["MAX_TRANSACTION_SIZE", "TopicWrites", "plan_deletion", "plan_writes", "split_transactions"]
-
 MAX_TRANSACTION_SIZE = 700_000
 """Bytes of paths and data plus 100 for each operation: safely below the packet limit of 1 MB."""
 

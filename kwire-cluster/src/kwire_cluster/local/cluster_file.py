@@ -12,8 +12,6 @@ from kwire_cluster.config.value_types import ENSEMBLE
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ClusterFile", "InvalidClusterFile", "NodeAddress"]
-
 
 class NodeAddress(NamedTuple):
     """The id, address, and process id of a node."""

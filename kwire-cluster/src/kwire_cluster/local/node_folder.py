@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["NodeFailed", "NodeFolder"]
-
 START_SECONDS = 60.0
 """Time for a node to join the cluster."""
 END_OF_LOG = 4000

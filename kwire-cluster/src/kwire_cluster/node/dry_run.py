@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.node.requests.request_context import RequestContext
 
-__all__ = ["TOOL", "answer_without_effect"]
-
 TOOL = "dry-run"
 CHANGING = frozenset(
     request.api_key

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 
-__all__ = ["ForwardingRefused", "forward", "forward_message"]
-
 R = TypeVar("R", bound="Message")
 
 

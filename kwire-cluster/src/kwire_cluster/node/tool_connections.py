@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kwire_cluster.node.listener.listener import Listener
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
 
-__all__ = ["ToolConnections"]
-
 MAX_CONNECTIONS = 64
 """Maximum number of connections of one run. Chosen, not measured: a client opens one to each node that it uses."""
 TIMEOUT = 30.0

@@ -24,8 +24,6 @@ from kwire_cluster.zookeeper.store import make_path
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import Store, WatchEvent
 
-__all__ = ["RETRY_SECONDS", "ZnodeWatcher"]
-
 RETRY_SECONDS = 5.0
 """Interval in seconds at which unreadable znodes are read again. Chosen, not measured."""
 

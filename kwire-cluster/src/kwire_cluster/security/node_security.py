@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.security.sasl_authentication import ScramUsers
 
-__all__ = ["NodeSecurity", "check_reachability"]
-
 USER_OPTION = "user_"
 """The prefix of the options of PlainLoginModule that hold the passwords of users."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kwire._util.guess_limit import GuessLimit
     from kwire.protocol.sasl_server import ServerMechanism
 
-__all__ = ["SaslAuthentication", "ScramUsers"]
-
 
 class ScramUsers:
     """Credentials by user and mechanism."""

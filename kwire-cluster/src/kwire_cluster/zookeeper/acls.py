@@ -13,8 +13,6 @@ from kwire.authorization.acl_entries import RESOURCE_TYPES, AclEntry, PatternTyp
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
-__all__ = ["AclChangeNotification", "ResourceAcls"]
-
 # Kafka writes notifications with underscores, and reads both forms in any case.
 _BY_NAME = {name.replace("_", "").upper(): name for name in RESOURCE_TYPES}
 _ENUM_NAMES = {

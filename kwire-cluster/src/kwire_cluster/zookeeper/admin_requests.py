@@ -13,17 +13,6 @@ from typing import NamedTuple
 
 from kwire_cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
-__all__ = [
-    "IsrChangeNotification",
-    "ListedPartition",
-    "LogDirEventNotification",
-    "PartitionReassignment",
-    "PreferredReplicaElection",
-    "ProducerIdBlock",
-    "ReassignPartitions",
-    "topic_partitions",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class IsrChangeNotification:

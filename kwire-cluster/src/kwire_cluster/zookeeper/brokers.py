@@ -22,8 +22,6 @@ from kwire_cluster.zookeeper.json_object import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerRegistration", "ClusterId", "RegisteredEndpoint", "SupportedVersionRange"]
-
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 MAX_FEATURE_VERSION = 0x7FFF

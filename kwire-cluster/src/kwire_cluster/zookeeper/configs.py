@@ -24,17 +24,6 @@ from kwire_cluster.zookeeper.json_object import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "DEFAULT_ENTITY",
-    "ConfigChangeNotification",
-    "EntityConfig",
-    "EntityType",
-    "NotificationFormat",
-    "desanitize",
-    "notification_format",
-    "sanitize",
-]
-
 EntityType: TypeAlias = Literal["topics", "clients", "users", "brokers", "ips"]
 NotificationFormat: TypeAlias = Literal["quoted", "v1", "v2"]
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from kwire_cluster.zookeeper.operations import Acl
 
-__all__ = ["Credentials", "Tls", "connect"]
-
 DEFAULT_PORT = 2181
 
 

@@ -17,8 +17,6 @@ from kwire_cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, Unk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ConsumerOffset", "ConsumerOwner", "ConsumerRegistration", "SubscriptionPattern"]
-
 SubscriptionPattern: TypeAlias = Literal["static", "white_list", "black_list"]
 
 

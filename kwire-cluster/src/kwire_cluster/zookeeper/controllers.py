@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json
 
-__all__ = ["ActiveController", "ControllerEpoch", "decode_integer"]
-
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,19}")
 
 

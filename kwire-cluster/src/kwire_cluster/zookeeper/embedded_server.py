@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["CannotStart", "EmbeddedZooKeeper", "command"]
-
 # Unlike ZooKeeperServerMain, it deletes old snapshots and logs.
 _SERVER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 

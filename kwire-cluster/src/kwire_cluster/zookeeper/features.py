@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.errors import ZnodeError
     from kwire_cluster.zookeeper.store import Store, Watch
 
-__all__ = [
-    "LAST_FEATURES",
-    "MAX_LEVEL",
-    "FeaturesZnode",
-    "FinalizedVersionRange",
-    "VersionedFeatures",
-    "read_features",
-]
-
 MAX_LEVEL = 0x7FFF
 LAST_FEATURES = "/config/last_features"
 """The znode with the last finalized features and their epoch."""

@@ -20,18 +20,6 @@ from kwire_cluster.zookeeper.errors import ZnodeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "NO_UNKNOWN_KEYS",
-    "JsonObject",
-    "UnknownKeys",
-    "decode_json",
-    "encode_json",
-    "encode_object",
-    "encode_objects",
-    "freeze",
-    "intern_ids",
-]
-
 UnknownKeys: TypeAlias = tuple[tuple[str, str], ...]
 """Unknown keys, each with the JSON text of its value."""
 

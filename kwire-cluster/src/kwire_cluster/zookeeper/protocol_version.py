@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["ProtocolVersion"]
-
 _VERSION = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4}){1,3})(?:-IV([0-9]{1,4}))?")
 _LAST = 1 << 16
 """The internal version of a release without one: higher than all."""

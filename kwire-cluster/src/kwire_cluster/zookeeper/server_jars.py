@@ -15,8 +15,6 @@ from pathlib import Path
 
 from kwire.errors import KwireError
 
-__all__ = ["JarsMissing", "server_classpath"]
-
 REPOSITORY = "KWIRE_MAVEN_REPOSITORY"
 """The variable with the address of the repository. There is no default: where jars come from is the user's choice."""
 TIMEOUT_S = 60.0

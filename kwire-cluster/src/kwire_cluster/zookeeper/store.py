@@ -40,8 +40,6 @@ from kwire_cluster.zookeeper.operations import (
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_PACKET", "ReadResult", "Store", "Watch", "check_operation", "check_path", "make_path"]
-
 Watch: TypeAlias = Callable[[WatchEvent], None]
 ReadResult: TypeAlias = Znode | NotAuthorized | None
 """One result of `get_many`: the znode, an error if this session must not read it, or None if it does not exist."""

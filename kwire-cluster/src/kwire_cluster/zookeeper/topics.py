@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-__all__ = ["DeletionMarker", "PartitionState", "TopicRegistration"]
-
 _INTEGER = re.compile(r"[+-]?\d{1,10}")
 _NONE: Mapping[int, tuple[int, ...]] = freeze({})
 

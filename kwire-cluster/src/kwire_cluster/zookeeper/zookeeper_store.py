@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.operations import Acl, OperationResult
     from kwire_cluster.zookeeper.store import ReadResult, Watch
 
-__all__ = ["WINDOW", "ZooKeeperStore"]
-
 WINDOW = 200
 """Larger windows are not faster, and more requests would have an unknown outcome when the connection ends."""
 HANDSHAKES = 3

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Open: TypeAlias = Callable[[socket.socket, Account], Coroutine[Any, Any, object]]
     """Opens a connection: creates its transport, and completes the TLS handshake."""
 
-__all__ = ["ConnectionAcceptor", "bind"]
-
 BACKLOG = 512
 """Maximum number of connections that wait in the system to be accepted. Chosen, not measured."""
 MAX_ACCEPTS = 8

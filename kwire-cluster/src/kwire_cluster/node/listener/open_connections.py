@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kwire_cluster.node.listener.connection_limits import ConnectedClient, Limits, Observer
     from kwire_cluster.request_quotas import RequestQuotas
 
-__all__ = ["OpenConnection", "OpenConnections", "enforce_memory"]
-
 
 class OpenConnection(Protocol):
     """A connection, as far as limits for all connections are concerned."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kwire_cluster.node.listener.node_connection import NodeConnection
     from kwire_cluster.request_quotas import Account
 
-__all__ = ["TlsConnection"]
-
 PIECE = 1 << 14
 """Bytes that pass OpenSSL at once, as many as a TLS record has. OpenSSL keeps buffers of this size."""
 RECORDS_AT_ONCE = 4

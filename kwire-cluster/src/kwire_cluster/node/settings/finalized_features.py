@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.value_types import FeatureSupport
     from kwire_cluster.zookeeper import Store
 
-__all__ = ["FeatureCache", "FeatureWatcher", "IncompatibleFeatures"]
-
 log = logger(__name__)
 
 
