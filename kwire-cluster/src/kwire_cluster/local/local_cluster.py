@@ -19,8 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import kwire
-from kwire import frame
 from kwire._util.child_process import ChildProcess
 from kwire._util.folder_lock import FolderLock
 from kwire.client import BlockingConnection
@@ -156,7 +154,7 @@ class LocalCluster:
                 self._wait_ready(node_id)
             for node_id in self.node_ids:
                 wait_for_brokers(self._addresses[node_id], self.node_ids, self._config)
-            self._write_cluster_file()
+            self.write_cluster_file()
         except BaseException:
             self.close()
             raise
@@ -230,7 +228,7 @@ class LocalCluster:
         self._start_process(node_id, environment)
         address = self._wait_ready(node_id)
         wait_for_brokers(address, (node_id,), self._config)
-        self._write_cluster_file()
+        self.write_cluster_file()
         return address
 
     def stop_node(self, node_id: int, timeout: float = 60.0) -> int:
@@ -282,10 +280,6 @@ class LocalCluster:
                 self._addresses[node_id] = address
                 restarted.append(address)
         return restarted
-
-    def write_cluster_file(self) -> None:
-        """Write the addresses and process ids of all nodes for other processes."""
-        self._write_cluster_file()
 
     def log(self, node_id: int) -> str:
         """Return the log of a node, JSON lines."""
@@ -374,7 +368,8 @@ class LocalCluster:
             self._lock.release()
             self._lock = None
 
-    def _write_cluster_file(self) -> None:
+    def write_cluster_file(self) -> None:
+        """Write the addresses and process ids of all nodes for other processes."""
         addresses = tuple(address for _, address in sorted(self._addresses.items()))
         ClusterFile(self.zookeeper_connect, addresses, os.getpid()).write(self.data)
 
@@ -409,19 +404,9 @@ def request_cluster_metadata(node: NodeAddress, config: ConnectionConfig | None 
     Raises:
         OSError, ConnectionFault: the node does not respond.
     """
-    request = ClusterMetadataRequest()
-    if config is not None:
-        endpoint = Endpoint(node.host, node.port)
-        with BlockingConnection(endpoint, client_id="kwire-cluster", timeout=5, config=config) as secured:
-            return secured.send(request)
-    with socket.create_connection((node.host, node.port), timeout=5) as connection:
-        connection.sendall(frame.encode_request(request, version=0, correlation_id=1, client_id="kwire-cluster"))
-        with connection.makefile("rb") as received:
-            size = int.from_bytes(received.read(4), "big")
-            payload = received.read(size)
-    if len(payload) < 4 or len(payload) != size:
-        raise ConnectionResetError(f"node {node.id} closed the connection")
-    return kwire.decode(ClusterMetadataResponse, payload[4:], version=0)
+    endpoint = Endpoint(node.host, node.port)
+    with BlockingConnection(endpoint, client_id="kwire-cluster", timeout=5, config=config) as connection:
+        return connection.send(ClusterMetadataRequest())
 
 
 def is_free(address: Endpoint) -> bool:

@@ -1,4 +1,4 @@
-"""What nodes ask the controller for and the drafts have no request for: Admin requests with tools of their own.
+"""Requests of nodes to the controller without a message in the drafts: Admin requests with tools of their own.
 
 - `controlled-shutdown` with a broker id and its broker epoch (the czxid of the registration): move the leaders of a
   node that is about to stop to other brokers. Kafka has a request for this (key 7). `output` is a JSON list of the

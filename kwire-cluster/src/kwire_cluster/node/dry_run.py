@@ -54,15 +54,11 @@ async def answer_without_effect(arguments: Sequence[str], context: RequestContex
     client = ConnectedClient(sender.address if sender is not None else "")
     client.host, client.subject = context.subject.host, context.subject
     client.is_tool = client.validates_only = True
-    dispatch = context.node.dispatch
-    assert dispatch is not None, "a node has a dispatcher before it has connections"
     try:
-        answered = dispatch(payload, client)
-        frame = answered if isinstance(answered, bytes | tuple) else await answered
+        output = await context.answer_inner(payload, client)
     except InvalidRequest as error:
         return _refused(error.detail)
-    whole = frame if isinstance(frame, bytes) else b"".join(frame)
-    return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=0, output=whole[4:])
+    return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=0, output=output)
 
 
 def _refused(reason: str) -> AdminResponse:

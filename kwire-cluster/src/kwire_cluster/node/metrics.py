@@ -103,27 +103,21 @@ class Metrics(Collector):
                 requests.add_metric((node, message), sum(counts))
             buckets = [(str(bound), float(sum(counts[: index + 1]))) for index, bound in enumerate(BUCKETS)]
             seconds.add_metric((node, message), [*buckets, ("+Inf", float(sum(counts)))], durations.total)
-        yield requests
-        yield seconds
         errors = CounterMetricFamily("kwire_errors", "Error codes in responses.", labels=("node", "message", "code"))
         for (message, code), count in list(self.errors.items()):
             errors.add_metric((node, message, str(code)), count)
-        yield errors
         closed = CounterMetricFamily(
             "kwire_connections_closed", "Connections closed by the node.", labels=("node", "reason")
         )
         for reason, count in list(self.closed.items()):
             closed.add_metric((node, reason), count)
-        yield closed
         faults = CounterMetricFamily(
             "kwire_faults", "Requests that failed with an unexpected exception.", labels=("node",)
         )
         faults.add_metric((node,), self.faults)
-        yield faults
-        connections = GaugeMetricFamily("kwire_connections", "Open connections.", labels=("node",))
-        connections.add_metric((node,), self.connections)
-        yield connections
-        for name, (documentation, read) in self.gauges.items():
+        yield from (requests, seconds, errors, closed, faults)
+        gauges = {"kwire_connections": ("Open connections.", lambda: float(self.connections)), **self.gauges}
+        for name, (documentation, read) in gauges.items():
             gauge = GaugeMetricFamily(name, documentation, labels=("node",))
             gauge.add_metric((node,), read())
             yield gauge

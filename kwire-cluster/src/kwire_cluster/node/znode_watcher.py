@@ -15,14 +15,27 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire_cluster.node.logs import logger
-from kwire_cluster.zookeeper.errors import ConnectionLost, NoNode, SessionExpired, StoreClosed, StoreError
+from kwire_cluster.zookeeper.errors import (
+    ConnectionLost,
+    NoNode,
+    NotAuthorized,
+    SessionExpired,
+    StoreClosed,
+    StoreError,
+    ZnodeError,
+)
 from kwire_cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire_cluster.zookeeper import Store, WatchEvent
+    from kwire_cluster.zookeeper.store import ReadResult
+
+Decoded = TypeVar("Decoded")
 
 RETRY_SECONDS = 5.0
 """Interval in seconds at which unreadable znodes are read again. Chosen, not measured."""
@@ -113,3 +126,25 @@ class ZnodeWatcher:
                     self._changed.set()
         except (SessionExpired, StoreClosed) as error:
             log.debug("znodes are no longer followed", znodes=self._name, reason=str(error))
+
+
+def decoded(
+    path: str, znode: ReadResult, decode: Callable[[bytes, str], Decoded], *, is_secret: bool = False
+) -> Decoded | None:
+    """Decode a znode. Return None if it does not exist, and log why it cannot be used otherwise.
+
+    Args:
+        path: the path.
+        znode: what was read.
+        decode: decodes the data.
+        is_secret: True for data that errors must not quote.
+    """
+    if isinstance(znode, NotAuthorized):
+        log.error("cannot use znode", path=path, reason=znode.reason)
+    elif znode is not None:
+        try:
+            return decode(znode.data, path)
+        except ZnodeError as error:
+            reason = "hidden" if is_secret else error.reason
+            log.error("ignoring malformed znode", path=path, key=error.key, reason=reason)
+    return None

@@ -22,8 +22,9 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.metadata_broadcast import GAP, UpdatePosition
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.metadata.metadata_cache import FULL_UPDATE
-from kwire_cluster.zookeeper import ActiveController, ControllerEpoch, EntityConfig, SessionState, Znode, ZnodeError
-from kwire_cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed
+from kwire_cluster.node.znode_watcher import decoded
+from kwire_cluster.zookeeper import ActiveController, ControllerEpoch, EntityConfig, SessionState
+from kwire_cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,17 +147,8 @@ async def is_current_controller(store: Store, broker_id: int, epoch: int) -> boo
     """
     await catch_up(store, ControllerEpoch.path())
     controller, controller_epoch = await store.get_many([ActiveController.path(), ControllerEpoch.path()])
-    for znode in (controller, controller_epoch):
-        if isinstance(znode, NotAuthorized):
-            log.error("cannot use znode", path=znode.path, reason=znode.reason)
-    if not isinstance(controller, Znode) or not isinstance(controller_epoch, Znode):
+    elected = decoded(ActiveController.path(), controller, ActiveController.decode)
+    elected_epoch = decoded(ControllerEpoch.path(), controller_epoch, ControllerEpoch.decode)
+    if elected is None or elected_epoch is None:
         return False
-    try:
-        elected = (
-            ActiveController.decode(controller.data).broker_id,
-            ControllerEpoch.decode(controller_epoch.data).epoch,
-        )
-    except ZnodeError as error:
-        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
-        return False
-    return elected == (broker_id, epoch)
+    return (elected.broker_id, elected_epoch.epoch) == (broker_id, epoch)

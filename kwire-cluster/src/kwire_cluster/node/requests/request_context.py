@@ -101,6 +101,23 @@ class RequestContext(NamedTuple):
             return ValidatingBackend(backend)
         return backend
 
+    async def answer_inner(self, payload: bytes, client: ConnectedClient) -> bytes:
+        """Return the response, without its size, to a request that this one contains.
+
+        Args:
+            payload: the inner request.
+            client: its sender.
+
+        Raises:
+            InvalidRequest: it cannot be answered.
+        """
+        dispatch = self.node.dispatch
+        assert dispatch is not None, "a node has a dispatcher before it has connections"
+        answered = dispatch(payload, client)
+        frame = answered if isinstance(answered, bytes | tuple) else await answered
+        whole = frame if isinstance(frame, bytes) else b"".join(frame)
+        return whole[4:]
+
     @property
     def metadata(self) -> MetadataCache:
         """The metadata of the cluster, for a response.

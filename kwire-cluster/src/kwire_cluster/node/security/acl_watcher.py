@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.authorization.acl_authorizer import ResourcePattern
 from kwire.authorization.acl_entries import PATTERN_TYPES, RESOURCE_TYPES
 from kwire_cluster.node.logs import logger
-from kwire_cluster.node.znode_watcher import ZnodeWatcher
+from kwire_cluster.node.znode_watcher import ZnodeWatcher, decoded
 from kwire_cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire_cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
 from kwire_cluster.zookeeper.store import make_path
@@ -143,12 +143,9 @@ def _changed_patterns(
     for name, znode in zip(names, znodes, strict=True):
         if znode is None or isinstance(znode, NotAuthorized):
             return None  # deleted before it could be read, or protected
-        try:
-            changed = AclChangeNotification.decode(znode.data, f"{root}/{name}")
-        except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
-            continue
-        patterns[ResourcePattern(changed.resource_type, changed.name, changed.pattern_type)] = None
+        changed = decoded(f"{root}/{name}", znode, AclChangeNotification.decode)
+        if changed is not None:
+            patterns[ResourcePattern(changed.resource_type, changed.name, changed.pattern_type)] = None
     return patterns
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from kwire_cluster.config.stored_configs import broker_entity
 from kwire_cluster.node.logs import logger
-from kwire_cluster.node.znode_watcher import ZnodeWatcher
-from kwire_cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
+from kwire_cluster.node.znode_watcher import ZnodeWatcher, decoded
+from kwire_cluster.zookeeper import ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize
 from kwire_cluster.zookeeper.errors import NodeExists, NoNode, NotAuthorized
 from kwire_cluster.zookeeper.operations import CREATOR_ALL
 from kwire_cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from kwire_cluster.config.live_config import LiveConfig
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
@@ -92,18 +92,16 @@ class ConfigWatcher(ZnodeWatcher):
                 self._report_unauthorized(znode, name)
                 continue
             self._unauthorized.pop(path, None)
-            try:
-                configs = EntityConfig.decode(znode.data, path).config if znode is not None else {}
-            except ZnodeError as error:
-                log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
-                continue
-            self._metadata.set_configs(name, configs)
+            config = decoded(path, znode, EntityConfig.decode)
+            if config is not None or znode is None:
+                self._metadata.set_configs(name, config.config if config is not None else {})
 
     async def _read_settings(self) -> None:
         """Read what is stored for this broker and for every broker. Invalid settings are logged and ignored."""
         paths = [f"/config/{broker_entity(broker)}" for broker in (self._config.current.id, None)]
         znodes = await self._store.get_many(paths)
-        stored = [decode_settings(path, znode) for path, znode in zip(paths, znodes, strict=True)]
+        configs = [decoded(path, znode, EntityConfig.decode) for path, znode in zip(paths, znodes, strict=True)]
+        stored = [config.config if config is not None else {} for config in configs]
         for error in self._config.set_stored(*stored):
             log.error("ignoring a stored setting", setting=error.name, reason=error.reason)
 
@@ -139,15 +137,8 @@ class ConfigWatcher(ZnodeWatcher):
             return
         paths = [EntityConfig.path("users", name) for name in names]
         for name, path, znode in zip(names, paths, await self._store.get_many(paths), strict=True):
-            config: Mapping[str, str] = {}
-            if isinstance(znode, NotAuthorized):
-                log.error("cannot use znode", path=znode.path, reason=znode.reason)
-            elif znode is not None:
-                try:
-                    config = EntityConfig.decode(znode.data, path).config
-                except ZnodeError as error:
-                    log.error("ignoring malformed znode", path=error.path, key=error.key)
-            for mechanism in self._scram_users.set(desanitize(name), config):
+            config = decoded(path, znode, EntityConfig.decode, is_secret=True)
+            for mechanism in self._scram_users.set(desanitize(name), config.config if config is not None else {}):
                 log.error("ignoring a malformed credential", path=path, key=mechanism)
 
     async def _list_configured(self) -> set[str] | None:
@@ -195,29 +186,7 @@ def changed_entities(notifications: list[str], znodes: list[ReadResult]) -> dict
     """Return the names of the entities that the notifications name, by type, without repetitions."""
     entities: dict[str, dict[str, None]] = {}
     for name, znode in zip(notifications, znodes, strict=True):
-        if znode is None:
-            continue  # deleted before it could be read
-        if isinstance(znode, NotAuthorized):
-            log.error("cannot use znode", path=znode.path, reason=znode.reason)
-            continue
-        try:
-            change = ConfigChangeNotification.decode(znode.data, f"{ConfigChangeNotification.root}/{name}")
-        except ZnodeError as error:
-            log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
-            continue
-        entities.setdefault(change.entity_type, {})[change.entity_name] = None
+        change = decoded(f"{ConfigChangeNotification.root}/{name}", znode, ConfigChangeNotification.decode)
+        if change is not None:
+            entities.setdefault(change.entity_type, {})[change.entity_name] = None
     return entities
-
-
-def decode_settings(path: str, znode: ReadResult) -> Mapping[str, str]:
-    """Return the settings of a znode; empty if it does not exist, or cannot be used."""
-    if znode is None:
-        return {}
-    if isinstance(znode, NotAuthorized):
-        log.error("cannot use znode", path=path, reason=znode.reason)
-        return {}
-    try:
-        return EntityConfig.decode(znode.data, path).config
-    except ZnodeError as error:
-        log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
-        return {}

@@ -22,7 +22,7 @@ PERMISSIONS = (DESCRIBE, ALTER, CLUSTER_ACTION)
 
 
 async def handle(request: AdminRequest, context: RequestContext) -> AdminResponse:
-    """Run a tool; those that brokers send, and dry runs, go to the backend."""
+    """Run a tool. The tools of brokers, and dry runs, go to the backend."""
     if request.tool == dry_run.TOOL:  # the request in it is authorized as it would be by itself
         return await dry_run.answer_without_effect(request.arguments, context)
     tools = context.node.tools

@@ -38,15 +38,11 @@ async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeR
     sender = context.client.address if context.client is not None else ""
     client = ConnectedClient(f"{subject.host} through {context.subject.principal} {sender}")
     client.host, client.subject, client.is_tool = subject.host, subject, True
-    dispatch = context.node.dispatch
-    assert dispatch is not None, "a node has a dispatcher before it has connections"
     try:
-        answered = dispatch(request.request_data, client)
-        frame = answered if isinstance(answered, bytes | tuple) else await answered
+        response = await context.answer_inner(request.request_data, client)
     except InvalidRequest:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    whole = frame if isinstance(frame, bytes) else b"".join(frame)
-    return EnvelopeResponse(response_data=whole[4:], error_code=ErrorCode.NONE)
+    return EnvelopeResponse(response_data=response, error_code=ErrorCode.NONE)
 
 
 def _subject(request: EnvelopeRequest) -> Subject:
