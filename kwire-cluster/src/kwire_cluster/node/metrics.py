@@ -56,7 +56,9 @@ class Metrics(Collector):
         """Open connections."""
         self.faults = 0
         """Requests that failed with an unexpected exception."""
-        self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.gauges: dict[str, tuple[str, Callable[[], float]]] = {
+            "kwire_connections": ("Open connections.", lambda: float(self.connections))
+        }
         """Help and current value of each gauge, by name."""
 
     def observe_duration(self, message: str, seconds: float) -> None:
@@ -116,8 +118,7 @@ class Metrics(Collector):
         )
         faults.add_metric((node,), self.faults)
         yield from (requests, seconds, errors, closed, faults)
-        gauges = {"kwire_connections": ("Open connections.", lambda: float(self.connections)), **self.gauges}
-        for name, (documentation, read) in gauges.items():
+        for name, (documentation, read) in self.gauges.items():
             gauge = GaugeMetricFamily(name, documentation, labels=("node",))
             gauge.add_metric((node,), read())
             yield gauge
