@@ -13,9 +13,12 @@ from kwire.authorization.acl_entries import AclEntry
 from kwire_cluster.config.audit import AUDIT, AuditEntry
 from kwire_cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire_cluster.zookeeper.admin_requests import (
+    IsrChangeNotification,
     ListedPartition,
+    LogDirEventNotification,
     PartitionReassignment,
     PreferredReplicaElection,
+    ProducerIdBlock,
     ReassignPartitions,
 )
 from kwire_cluster.zookeeper.brokers import BrokerRegistration, ClusterId, RegisteredEndpoint, SupportedVersionRange
@@ -23,7 +26,6 @@ from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConf
 from kwire_cluster.zookeeper.consumers import ConsumerOffset, ConsumerOwner, ConsumerRegistration
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.features import LAST_FEATURES, FeaturesZnode, FinalizedVersionRange, VersionedFeatures
-from kwire_cluster.zookeeper.admin_requests import IsrChangeNotification, LogDirEventNotification, ProducerIdBlock
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 
 if TYPE_CHECKING:

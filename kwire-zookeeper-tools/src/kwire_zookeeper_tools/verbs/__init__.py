@@ -11,7 +11,7 @@ NOUNS = {
     ),
     "zookeeper": Noun(
         "Show pending work of the controller in ZooKeeper, and decode znodes (before Kafka 4.0).",
-        needs_asyncio=True,  # the sessions of kazoo are futures of asyncio
+        needs_asyncio=True,  # sessions of ZooKeeper are tasks of asyncio
     ),
 }
 """The nouns of kwire-zookeeper-tools by name."""
