@@ -64,10 +64,11 @@ def peak_memory(*arguments: str, piece: bytes, times: int) -> int:
     [
         (("decode",), LINE),
         (("decode", "-o", "table"), LINE),
+        (("validate",), LINE),
         (("decode", "--sized", "--request"), SIZED),
         (("encode", "-m", "MetadataRequest", "-v", "1"), b'{"topics": [{"name": "orders"}]}\n'),
     ],
-    ids=["decode", "table", "sized", "encode"],
+    ids=["decode", "table", "validate", "sized", "encode"],
 )
 def test_memory_does_not_grow_with_the_input(arguments: tuple[str, ...], piece: bytes) -> None:
     little, much = (peak_memory(*arguments, piece=piece, times=times) for times in (1_000, 20_000))
@@ -75,7 +76,7 @@ def test_memory_does_not_grow_with_the_input(arguments: tuple[str, ...], piece: 
     assert much < little + 2 * MEGABYTE
 
 
-@pytest.mark.parametrize("command", ["decode", "encode"])
+@pytest.mark.parametrize("command", ["decode", "validate", "encode"])
 def test_line_is_processed_before_the_next_one_arrives(command: str) -> None:
     document: dict[str, object] = {"message": "ResponseHeader", "version": 0, "hex": "00"}
     if command == "encode":
@@ -84,7 +85,7 @@ def test_line_is_processed_before_the_next_one_arrives(command: str) -> None:
         run.stdin.write(json.dumps(document).encode() + b"\n")
         run.stdin.flush()
 
-        output = run.stdout.readline()
+        output = (run.stderr if command == "validate" else run.stdout).readline()
 
         assert output
         assert run.process.poll() is None
@@ -188,7 +189,7 @@ def test_damaged_archive_is_an_error(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"capture.jsonl.{suffix}").write_bytes(compress(LINE * 10_000)[:-40])
 
     done = subprocess.run(
-        [*COMMAND, "decode", str(tmp_path / f"capture.jsonl.{suffix}")],
+        [*COMMAND, "validate", str(tmp_path / f"capture.jsonl.{suffix}")],
         capture_output=True,
         env=environment(),
         check=False,

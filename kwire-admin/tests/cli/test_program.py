@@ -147,8 +147,8 @@ def test_documented_examples_print_the_documented_output(line: str, output: str)
             ("decode", "-m", "MetadataResponse", "-v", "1", "."),
             ". is a folder: name a file, or read a capture",
         ),
-        (("messages", "MetadataRespons"), "did you mean"),
-        (("replay",), "Missing argument 'DIR'"),
+        (("plan", "MetadataRespons"), "did you mean"),
+        (("plan",), "Missing argument 'NAME'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -209,7 +209,7 @@ def test_help_imports_the_commands_and_no_library_for_terminals() -> None:
     "arguments",
     [
         ("decode", "-m", "MetadataResponse", "-v", "0", "0000000000000000"),
-        ("messages", "MetadataResponse"),
+        ("plan", "MetadataResponse"),
         ("messages",),
     ],
     ids=lambda arguments: arguments[0],

@@ -12,12 +12,13 @@ from tests.cli.running import kwire_on_terminal as run_on_terminal
 from tests.for_rows import for_rows
 
 DUMP = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13)
+TABLE = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "table", METADATA_V13)
 FIELDS = ("messages", "DescribeCluster")
 LIST = ("messages",)
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
-each_output = for_rows("arguments", [DUMP, FIELDS, LIST], ids=["dump", "fields", "list"])
+each_output = for_rows("arguments", [DUMP, TABLE, FIELDS, LIST], ids=["dump", "table", "fields", "list"])
 
 
 @each_output

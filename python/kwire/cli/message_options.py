@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
 
+dialect_option = click.option(
+    "-d",
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default="kafka",
+    show_default=True,
+    help="Use the messages of Apache Kafka, or of the drafts of KIP-4.",
+)
+
+
 def message_options(command: Command) -> Command:
     """Add `--message`, `--version`, and `--dialect`."""
     for option in (
-        click.option(
-            "-d",
-            "--dialect",
-            type=click.Choice(DIALECTS),
-            default="kafka",
-            show_default=True,
-            help="Use the messages of Apache Kafka, or of the drafts of KIP-4.",
-        ),
+        dialect_option,
         click.option("-v", "--version", type=int, metavar="N", help="Use this version of the message."),
         click.option(
             "-m",

@@ -1,4 +1,4 @@
-"""`kwire decode`: decode bytes to JSON, a table of frames, or an annotated hex dump.
+"""`kwire decode`: decode bytes to JSON, tables, or an annotated hex dump.
 
 The output has the shape of the input: one document, one document per line, or a list. With many frames, the error of an
 invalid frame takes its place in the output and is counted at the end; the error of a single frame is explained.
@@ -10,17 +10,17 @@ import sys
 
 import click
 
+import kwire
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.frame_input import FrameSelection
 from kwire.cli.frame_json import error_document, frame_document, json_text
 from kwire.cli.message_options import frame_options, input_options, message_options
+from kwire.cli.summary import FrameCounts
 from kwire.terminal.colors import Paint, paint_for
 from kwire.terminal.options import color_option, gathered, output_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from kwire.cli.frame_input import FrameInput
     from kwire.cli.frames import Frame
     from kwire.terminal.colors import Choice
@@ -34,52 +34,10 @@ class OutputOptions(NamedTuple):
     everything: bool
 
 
-class FrameCounts:
-    """Counts frames as they pass.
-
-    Unknown frames are those of messages and versions that are not declared. With `skip_unknown` they are dropped and do
-    not count as errors.
-    """
-
-    def __init__(self, *, skip_unknown: bool) -> None:
-        self.skip_unknown = skip_unknown
-        self.valid = self.invalid = self.unknown = 0
-
-    def count(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        for frame in frames:
-            if frame.is_unknown:
-                self.unknown += 1
-                if self.skip_unknown:
-                    continue
-            elif frame.error is not None:
-                self.invalid += 1
-            else:
-                self.valid += 1
-            yield frame
-
-    @property
-    def exit_code(self) -> int:
-        return EXIT_INVALID_INPUT if self.invalid or (self.unknown and not self.skip_unknown) else 0
-
-    def __str__(self) -> str:
-        total = self.valid + self.invalid + self.unknown
-        text = f"{total} frame{'' if total == 1 else 's'}: {self.valid} ok, {self.invalid} wrong"
-        if self.unknown:
-            text += f", {self.unknown} of unknown messages or versions"
-        return text + (" (skipped)" if self.unknown and self.skip_unknown else "")
-
-    def report(self) -> int:
-        """Print the counts to stderr unless all frames are valid, and return the exit code."""
-        if self.invalid or self.unknown:
-            sys.stdout.flush()
-            print(self, file=sys.stderr)
-        return self.exit_code
-
-
 @click.command()
 @message_options
 @frame_options
-@output_option(["json", "table", "hexdump"], "Print JSON, a row for each frame, or the bytes of each field.")
+@output_option(["json", "table", "hexdump"], "Print JSON for programs, tables, or the bytes of each field.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show long arrays and values of a hex dump in full.")
 @click.option("--skip-unknown", is_flag=True, help="Skip frames of unknown messages and versions.")
 @input_options
@@ -92,7 +50,7 @@ def decode(
     skip_unknown: bool,
     color: Choice,
 ) -> int:
-    """Decode bytes to JSON, a table of frames, or an annotated hex dump.
+    """Decode bytes to JSON, tables, or an annotated hex dump.
 
     INPUT is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
 
@@ -112,7 +70,7 @@ def decode(
     """
     frames = selection.read()
     options = OutputOptions(selection.dialect, paint_for(sys.stdout, color), everything)
-    if frames.shape == "one" and output != "table":
+    if frames.shape == "one":
         [frame] = frames.frames
         return _print_one(frame, output, options, color)
     counts = FrameCounts(skip_unknown=skip_unknown)
@@ -124,9 +82,12 @@ def _print_one(frame: Frame, output: str, options: OutputOptions, color: Choice)
     if output == "hexdump":
         _print_dump(frame, options)
     elif frame.error is None:
-        document = frame_document(frame)
-        print(json_text(document["body"] if frame.kind == "body" else document, indent=2))
-    elif not sys.stdout.isatty():
+        if output == "table":
+            _print_tables(frame, options)
+        else:
+            document = frame_document(frame)
+            print(json_text(document["body"] if frame.kind == "body" else document, indent=2))
+    elif output == "json" and not sys.stdout.isatty():
         print(json_text({"error": error_document(frame.error)}, indent=2))
     if frame.error is None:
         return 0
@@ -166,6 +127,19 @@ def _print_dump(frame: Frame, options: OutputOptions) -> None:
         print(line)
     if not frame.parts:
         print(options.paint("error", str(frame.error)))
+
+
+def _print_tables(frame: Frame, options: OutputOptions) -> None:
+    from kwire.cli.field_tables import field_tables
+    from kwire.terminal.tables import print_table
+
+    first = True
+    for part in frame.parts:
+        message = kwire.decode(part.cls, part.data, version=part.version)
+        for title, columns, rows in field_tables(message, part.version, options.dialect):
+            print(("" if first else "\n") + options.paint("title", title), flush=True)
+            print_table(columns, rows, options.paint)
+            first = False
 
 
 def _heading(frame: Frame) -> str:
