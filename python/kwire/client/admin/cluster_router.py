@@ -20,12 +20,13 @@ from kwire._util.concurrency import running_loop, sleep, timeout_after
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 from kwire.client.admin.advertised_addresses import AdvertisedAddresses
 from kwire.client.admin.attempt import Attempt
-from kwire.client.admin.errors import ControllerNotFound, OutcomeUnknown
+from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
 from kwire.client.admin.metadata_cache import ClientMetadata, cluster_request
 from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget, SentCommand, Target
 from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off, is_final
 from kwire.client.race import first_success
 from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import (
     AuthenticationFailed,
     ConnectFailed,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from kwire.client.connection import Connection
     from kwire.client.connection_pool import ConnectionPool
     from kwire.declare import Message, Request
-    from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = [
@@ -88,7 +88,8 @@ class ClusterRouter:
         timeout: float,
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
+        """The addresses with which the client began."""
         self._connections = pool
         self.timeout = timeout
         self._on_wait = on_wait
@@ -106,11 +107,6 @@ class ClusterRouter:
         self._advertised = AdvertisedAddresses(pool, timeout)
         self._durations: dict[type[Message], float] = {}
         """Seconds that the last request of a type took."""
-
-    @property
-    def bootstrap(self) -> tuple[Endpoint, ...]:
-        """The addresses with which the client began."""
-        return self._bootstrap
 
     @property
     def timeout_ms(self) -> int:
@@ -315,7 +311,7 @@ class ClusterRouter:
 
     def known_brokers(self) -> tuple[Endpoint, ...]:
         """Return the brokers of the cluster and the bootstrap servers; the latest failures and throttling ones last."""
-        endpoints = dict.fromkeys((*self.metadata.brokers.values(), *self._bootstrap))
+        endpoints = dict.fromkeys((*self.metadata.brokers.values(), *self.bootstrap))
         now = self.metadata.clock()
         is_throttled = {endpoint: self._connections.throttled_until(endpoint) > now for endpoint in endpoints}
         return tuple(sorted(endpoints, key=lambda endpoint: (is_throttled[endpoint], self._failed.get(endpoint, 0))))
@@ -370,17 +366,38 @@ class ClusterRouter:
         is_command: bool = False,
     ) -> Answer[R]:
         """Try until `Attempt` has an answer or an error. See its module for the states."""
-        attempt: Attempt[R] = Attempt(
-            type(request).__name__, is_repeatable=repeatable, is_single=target.is_single, is_command=is_command
-        )
+        name = type(request).__name__
+        attempt: Attempt[R] = Attempt(name, is_repeatable=repeatable, is_single=target.is_single, is_command=is_command)
         failures: dict[str, str] = {}
+
+        async def send(connection: Connection) -> tuple[R, Dialect]:
+            newest = connection.negotiated.version_of(type(request))
+            version = newest if highest is None else min(newest, highest)
+            message = request if adapt is None else adapt(request, version)
+            await _wait_for_throttle(connection)  # before `sending`: a request that waits here has no effect
+            attempt.sending()
+            return await self._send(connection, message, version), connection.negotiated.dialect
+
+        async def try_once(endpoint: Endpoint) -> Answer[R] | None:
+            """Send the request to a broker, and return None if it is to be sent again."""
+            try:
+                if endpoint not in self.bootstrap:
+                    await self._advertised.reach(endpoint)
+                pooled = self._connections.at(endpoint)
+                if repeatable:
+                    response, dialect = await pooled.exchange(send, name)
+                else:
+                    response, dialect = await send(await pooled.get_verified())
+            except ConnectionFault as fault:
+                attempt.failed(fault)
+                return None
+            return attempt.responded(response, 0 if error_code is None else error_code(response), dialect, endpoint)
+
         tries = Tries(
             attempt,
-            locate=lambda: target.locate(self, failures),
-            forget=partial(target.forget, self),
-            send=lambda endpoint: self._try(
-                attempt, endpoint, request, error_code, adapt, highest, repeatable=repeatable
-            ),
+            locate=lambda: self._locate(target, failures),
+            forget=partial(self._forget, target),
+            send=try_once,
             is_repeatable=repeatable,
             delay=self._next_after(type(request)),
         )
@@ -389,14 +406,45 @@ class ClusterRouter:
             with self._reporting(attempt.waiting_for):
                 async with timeout_after(self.timeout):
                     answer = await tries.answer()
-                    self._durations[type(request)] = self.metadata.clock() - begun
-                    return answer
         except (ConnectionFault, OutcomeUnknown) as fault:
             if attempt.endpoint is not None and not isinstance(fault, NoCommonVersion):
-                target.forget(self, attempt.endpoint)  # the next request finds out where the target is now
+                self._forget(target, attempt.endpoint)  # the next request finds out where the target is now
             raise
         except TimeoutError:
-            return attempt.timed_out(self.timeout, lambda: target.not_found(self.timeout, failures))
+            return attempt.timed_out(self.timeout, lambda: self._not_found(target, failures))
+        self._durations[type(request)] = self.metadata.clock() - begun
+        return answer
+
+    async def _locate(self, target: Target, failures: dict[str, str]) -> Endpoint | None:
+        """Return the broker that is the target, or None if no broker knows it at the moment.
+
+        Args:
+            failures: receives, by broker, why it did not name the target.
+        """
+        cache = self.metadata
+        if target is ANY:
+            return self.known_brokers()[0]
+        if not isinstance(target, BrokerTarget):
+            controller = cache.controller or await self.look_up_controller(failures)
+            return None if controller is None else Endpoint(controller.host, controller.port)
+        if target.id not in cache.brokers:
+            await self.describe_cluster()
+        if target.id not in (cache.brokers if target.is_single else cache.listed_ids):
+            raise BrokerNotFound(target.id)
+        return cache.brokers.get(target.id)
+
+    def _forget(self, target: Target, endpoint: Endpoint) -> None:
+        """Discard what is known about a target: the broker at `endpoint` failed or is not responsible any more."""
+        self.put_last(endpoint)
+        if isinstance(target, BrokerTarget):
+            self.metadata.forget_broker(target.id)
+        elif target is CONTROLLER:
+            self.metadata.controller = None
+
+    def _not_found(self, target: Target, failures: dict[str, str]) -> Exception:
+        if isinstance(target, BrokerTarget):
+            return BrokerNotFound(target.id)
+        return ControllerNotFound(self.timeout, failures)
 
     @contextmanager
     def _reporting(self, waiting_for: Callable[[], str]) -> Iterator[None]:
@@ -410,41 +458,6 @@ class ClusterRouter:
             yield
         finally:
             timer.cancel()
-
-    async def _try(
-        self,
-        attempt: Attempt[R],
-        endpoint: Endpoint,
-        request: Request[R],
-        error_code: Callable[[R], int] | None,
-        adapt: Callable[[Any, int], Request[R]] | None,
-        highest: int | None,
-        *,
-        repeatable: bool,
-    ) -> Answer[R] | None:
-        """Send a request to a broker once, and return None if it is to be sent again."""
-
-        async def send(connection: Connection) -> tuple[R, Dialect]:
-            version = connection.negotiated.version_of(type(request))
-            version = version if highest is None else min(version, highest)
-            message = request if adapt is None else adapt(request, version)
-            await _wait_for_throttle(connection)  # before `sending`: a request that waits here has no effect
-            attempt.sending()
-            return await self._send(connection, message, version), connection.negotiated.dialect
-
-        try:
-            if endpoint not in self._bootstrap:
-                await self._advertised.reach(endpoint)
-            pooled = self._connections.at(endpoint)
-            if repeatable:
-                response, dialect = await pooled.exchange(send, type(request).__name__)
-            else:
-                response, dialect = await send(await pooled.get_verified())
-        except ConnectionFault as fault:
-            attempt.failed(fault)
-            return None
-        code = error_code(response) if error_code is not None else 0
-        return attempt.responded(response, code, dialect, endpoint)
 
     async def highest_version(self, request: type[Message]) -> int:
         """Return the highest version of a request that one of the brokers supports."""
