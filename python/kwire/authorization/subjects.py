@@ -1,15 +1,35 @@
-"""The sender of a request: a principal and the host that it connects from."""
+"""The sender of a request: a principal, such as the subject of a certificate, and the host that it connects from."""
 
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
 
-from kwire._util.light_typing import NamedTuple
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["ANONYMOUS", "Subject", "normalized_host"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+    Name: TypeAlias = Iterable[Iterable[tuple[str, str]]]
+    """A name as Python's `ssl` returns it, in the order of the certificate."""
+
+__all__ = ["ANONYMOUS", "Subject", "distinguished_name", "normalized_host"]
 
 ANONYMOUS = "User:ANONYMOUS"
 """The principal of clients that do not authenticate, as in Kafka."""
+KEYWORDS = {
+    "commonName": "CN",
+    "countryName": "C",
+    "domainComponent": "DC",
+    "localityName": "L",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "stateOrProvinceName": "ST",
+    "streetAddress": "STREET",
+    "userId": "UID",
+}
+"""By OpenSSL's names. Other attributes keep OpenSSL's name, where Java writes their number."""
+ESCAPED = frozenset(',=+<>#;"\\')
 
 
 class Subject(NamedTuple):
@@ -36,3 +56,19 @@ def normalized_host(host: str) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return str(address)
+
+
+def distinguished_name(subject: Name) -> str:
+    """Return a name such as `CN=alice,OU=team,O=example`, the most specific part first.
+
+    Kafka shows it in a principal: RFC 2253, as Java writes it.
+    """
+    parts = ["+".join(f"{KEYWORDS.get(key, key)}={_escape(value)}" for key, value in part) for part in subject]
+    return ",".join(reversed(parts))
+
+
+def _escape(value: str) -> str:
+    escaped = "".join(f"\\{character}" if character in ESCAPED else character for character in value)
+    if escaped.endswith(" "):
+        escaped = escaped[:-1] + "\\ "
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kwire.authorization.certificate_names import distinguished_name
+from kwire.authorization.subjects import distinguished_name
 from kwire_admin.http.responses import refuse
 
 if TYPE_CHECKING:

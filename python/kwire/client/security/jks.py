@@ -22,7 +22,7 @@ from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["MAGIC", "InvalidJks", "JksContent", "read_jks"]
+__all__ = ["MAGIC", "InvalidStore", "StoreContent", "read_jks"]
 
 MAGIC = b"\xfe\xed\xfe\xed"
 _DIGEST = 20
@@ -31,22 +31,26 @@ _KEY_PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
 """The object identifier 1.3.6.1.4.1.42.2.17.1.1, of Sun's key protector."""
 
 
-class InvalidJks(ValueError):
-    """A JKS file cannot be read. `about` is `store`, `password`, or `key password`."""
+class InvalidStore(ValueError):
+    """A store cannot be read.
+
+    Attributes:
+        about: the subject of the problem: the `store`, its `password`, or the `key password`.
+    """
 
     def __init__(self, reason: str, about: str = "store") -> None:
         super().__init__(reason)
         self.about = about
 
 
-class JksContent(NamedTuple):
+class StoreContent(NamedTuple):
     """Trusted certificates, and private keys (PKCS #8) with their certificate chains, all in DER."""
 
     certificates: tuple[bytes, ...]
     keys: tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
 
-def read_jks(data: bytes, password: Secret | None, key_password: Secret | None) -> JksContent:
+def read_jks(data: bytes, password: Secret | None, key_password: Secret | None) -> StoreContent:
     """Read a JKS file.
 
     Args:
@@ -54,17 +58,17 @@ def read_jks(data: bytes, password: Secret | None, key_password: Secret | None) 
         key_password: the password of the private keys; None for the password of the store.
 
     Raises:
-        InvalidJks: the file is damaged, or a password is wrong or missing.
+        InvalidStore: the file is damaged, or a password is wrong or missing.
     """
     if password is not None:
         digest = hashlib.sha1(_utf16(password) + _WHITENER + data[:-_DIGEST], usedforsecurity=False).digest()
         if not hmac.compare_digest(digest, data[-_DIGEST:]):
-            raise InvalidJks("the password of the store is wrong, or the store is damaged", "password")
+            raise InvalidStore("the password of the store is wrong, or the store is damaged", "password")
     reader = _Reader(data[:-_DIGEST])
     reader.take(len(MAGIC))
     version = reader.number(4)
     if version not in (1, 2):
-        raise InvalidJks(f"version {version} of JKS is not supported: 1 or 2 was expected")
+        raise InvalidStore(f"version {version} of JKS is not supported: 1 or 2 was expected")
     certificates: list[bytes] = []
     keys: list[tuple[bytes, tuple[bytes, ...]]] = []
     for _ in range(reader.number(4)):
@@ -77,11 +81,11 @@ def read_jks(data: bytes, password: Secret | None, key_password: Secret | None) 
         elif tag == 2:
             certificates.append(reader.certificate(version))
         else:
-            raise InvalidJks("the store is damaged")
+            raise InvalidStore("the store is damaged")
     if reader.left:
-        raise InvalidJks("the store is damaged: bytes are left over")
+        raise InvalidStore("the store is damaged: bytes are left over")
     opened = tuple((_unprotect(key, key_password or password), chain) for key, chain in keys)
-    return JksContent(tuple(certificates), opened)
+    return StoreContent(tuple(certificates), opened)
 
 
 def _utf16(password: Secret) -> bytes:
@@ -99,7 +103,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if size > self.left:
-            raise InvalidJks("the store is truncated")
+            raise InvalidStore("the store is truncated")
         self._offset += size
         return self._data[self._offset - size : self._offset]
 
@@ -115,12 +119,12 @@ class _Reader:
 def _unprotect(protected: bytes, password: Secret | None) -> bytes:
     """Return the private key of an EncryptedPrivateKeyInfo: an algorithm, and salt, ciphertext, and digest."""
     if password is None:
-        raise InvalidJks("the private key is encrypted: its password is missing", "key password")
+        raise InvalidStore("the private key is encrypted: its password is missing", "key password")
     outer = _der(protected, 0, 0x30)
     algorithm = _der(protected, outer[0], 0x30)
     octets = _der(protected, algorithm[1], 0x04)
     if not protected[algorithm[0] :].startswith(_KEY_PROTECTOR) or octets[1] - octets[0] < 2 * _DIGEST:
-        raise InvalidJks("the private key is not protected by the algorithm of JKS")
+        raise InvalidStore("the private key is not protected by the algorithm of JKS")
     content = protected[octets[0] : octets[1]]
     salt, ciphertext, check = content[:_DIGEST], content[_DIGEST:-_DIGEST], content[-_DIGEST:]
     stream = bytearray()
@@ -130,7 +134,7 @@ def _unprotect(protected: bytes, password: Secret | None) -> bytes:
         stream += block
     key = bytes(byte ^ mask for byte, mask in zip(ciphertext, stream, strict=False))
     if not hmac.compare_digest(hashlib.sha1(_utf16(password) + key, usedforsecurity=False).digest(), check):
-        raise InvalidJks("the password of the private key is wrong", "key password")
+        raise InvalidStore("the password of the private key is wrong", "key password")
     return key
 
 
@@ -145,4 +149,4 @@ def _der(data: bytes, offset: int, tag: int) -> tuple[int, int]:
             start += size
         if start + length <= len(data):
             return start, start + length
-    raise InvalidJks("the private key is malformed")
+    raise InvalidStore("the private key is malformed")

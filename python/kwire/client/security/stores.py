@@ -8,35 +8,16 @@ from __future__ import annotations
 
 import re
 
-from kwire._util.light_typing import Any, NamedTuple
+from kwire._util.light_typing import Any
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, decode_properties
-from kwire.client.security.jks import MAGIC, InvalidJks, read_jks
+from kwire.client.security.jks import MAGIC, InvalidStore, StoreContent, read_jks
 from kwire.client.security.tls import ClientCertificate
 
 __all__ = ["InvalidStore", "is_pem", "read_key_store", "read_trust_store"]
 
 _CERTIFICATE = re.compile(r"-----BEGIN (CERTIFICATE)-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?(?:ENCRYPTED )?PRIVATE KEY)-----(.*?)-----END \1-----", re.DOTALL)
-
-
-class InvalidStore(ValueError):
-    """A store cannot be read.
-
-    Attributes:
-        about: the subject of the problem: the `store`, its `password`, or the `key password`.
-    """
-
-    def __init__(self, reason: str, about: str = "store") -> None:
-        super().__init__(reason)
-        self.about = about
-
-
-class _Content(NamedTuple):
-    """Certificates and private keys with their chains, in DER; the keys in PKCS #8."""
-
-    certificates: tuple[bytes, ...]
-    keys: tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
 
 def read_trust_store(data: bytes, password: Secret | None) -> str:
@@ -111,19 +92,15 @@ def _lines(label: str, text: str) -> str:
     return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----"))
 
 
-def _read_binary(data: bytes, password: Secret | None, key_password: Secret | None) -> _Content:
+def _read_binary(data: bytes, password: Secret | None, key_password: Secret | None) -> StoreContent:
     if data.startswith(MAGIC):
-        try:
-            entries = read_jks(data, password, key_password)
-        except InvalidJks as error:
-            raise InvalidStore(str(error), error.about) from None
-        return _Content(entries.certificates, entries.keys)
+        return read_jks(data, password, key_password)
     if data[:1] == b"\x30":  # a SEQUENCE of ASN.1
         return _read_pkcs12(data, password)
     raise InvalidStore("expected PEM, PKCS12, or JKS; convert it with `keytool -importkeystore -deststoretype PKCS12`")
 
 
-def _read_pkcs12(data: bytes, password: Secret | None) -> _Content:
+def _read_pkcs12(data: bytes, password: Secret | None) -> StoreContent:
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.serialization import pkcs12
@@ -142,9 +119,9 @@ def _read_pkcs12(data: bytes, password: Secret | None) -> _Content:
         )
         own = () if store.cert is None else (store.cert.certificate.public_bytes(encoding.DER),)
         if store.key is None:
-            return _Content(own + extra, ())
+            return StoreContent(own + extra, ())
         key = store.key.private_bytes(encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        return _Content((), ((key, own + extra),))
+        return StoreContent((), ((key, own + extra),))
     if "password" in reason.lower() or "mac" in reason.lower():
         missing = "the store is encrypted: its password is missing"
         raise InvalidStore(missing if password is None else "the password of the store is wrong", "password")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kwire.protocol.sasl_server.mechanism import AuthenticationRejected, ServerMechanism
-from kwire.protocol.sasl_server.plain import PlainServer
+from kwire.protocol.sasl_server.mechanism import AuthenticationRejected, PlainServer, ServerMechanism
 from kwire.protocol.sasl_server.scram import ScramCredential, ScramServer, decoy
 
 __all__ = ["AuthenticationRejected", "PlainServer", "ScramCredential", "ScramServer", "ServerMechanism", "decoy"]

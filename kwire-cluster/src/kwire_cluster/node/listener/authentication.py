@@ -6,8 +6,7 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING, Any
 
-from kwire.authorization.certificate_names import distinguished_name
-from kwire.authorization.subjects import ANONYMOUS, Subject
+from kwire.authorization.subjects import ANONYMOUS, Subject, distinguished_name
 from kwire_cluster.config.principal_mapping import DEFAULT_RULES, mapped_name
 from kwire_cluster.node.logs import logger
 from kwire_cluster.security.sasl_authentication import SaslAuthentication

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.authorization.certificate_names import distinguished_name
+from kwire.authorization.subjects import distinguished_name
 
 
 @pytest.mark.parametrize(
