@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from kwire._util.concurrency import gather, lock, running_loop
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
-from kwire.client.connection import MAX_RESPONSE_SIZE, Connection
+from kwire.client.connection import TIMEOUT, Connection
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.race import first_success
 from kwire.protocol.errors import ConnectionClosed
@@ -23,10 +23,19 @@ from kwire.protocol.errors import ConnectionClosed
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Hashable
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
+
+    class ConnectionOptions(TypedDict, total=False):
+        """The options of `Connection.open`."""
+
+        client_id: str | None
+        timeout: float
+        max_size: int
+        config: ConnectionConfig | None
+
 
 __all__ = ["ConnectionPool", "PooledConnection"]
 
@@ -44,28 +53,15 @@ VERIFIED_FOR_S = 1.0
 class PooledConnection:
     """The connection to one endpoint.
 
-    Changing `endpoint` replaces the connection with the next request. Each new connection negotiates API versions.
-
-    Args:
-        timeout: seconds to open a connection, and seconds to wait for each response.
-        max_size: the largest response to accept, in bytes.
-        config: TLS, SASL, and the time for which idle connections are kept; None for plaintext.
+    Changing `endpoint` replaces the connection with the next request. Each new connection negotiates API versions. The
+    options are those of `Connection.open`.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        client_id: str | None,
-        timeout: float,
-        max_size: int = MAX_RESPONSE_SIZE,
-        config: ConnectionConfig | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, **options: Unpack[ConnectionOptions]) -> None:
         self.endpoint = endpoint
-        self._config = ConnectionConfig.check(config)
-        self._client_id = client_id
-        self._timeout = timeout
-        self._max_size = max_size
+        self._options = options
+        self._config = ConnectionConfig.check(options.get("config"))
+        self._timeout = options.get("timeout", TIMEOUT)
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
         self._connecting = lock()
@@ -172,7 +168,7 @@ class PooledConnection:
             if current is not None and (current.fault is not None or current.endpoint != self.endpoint):
                 await self._close_connection()
             if self._connection is None and not self._closed:
-                self._use(await self._open())
+                self._use(await Connection.open(self.endpoint, **self._options))
                 is_new = True
             if self._closed:  # also if `close` was called while connecting
                 await self._close_connection()
@@ -184,22 +180,13 @@ class PooledConnection:
         """Return a connection that is not `silent`, and retire that one."""
         async with self._replacing:  # not `_connecting`: meanwhile, requests may use the silent connection
             if self._connection is silent and silent.fault is None:
-                another = await self._open()
+                another = await Connection.open(self.endpoint, **self._options)
                 if self._connection is silent:
                     self._retired.append(silent)
                     self._use(another)
                 else:
                     await another.close()
         return await self.get()
-
-    async def _open(self) -> Connection:
-        return await Connection.open(
-            self.endpoint,
-            client_id=self._client_id,
-            timeout=self._timeout,
-            max_size=self._max_size,
-            config=self._config,
-        )
 
     def _use(self, connection: Connection) -> None:
         """Make a new connection the current one. A quota of the broker does not end with a connection."""
@@ -240,25 +227,12 @@ class PooledConnection:
 class ConnectionPool:
     """Connections to any number of endpoints, each opened when it is first used.
 
-    Args:
-        client_id: the client id of all requests.
-        timeout: seconds to open a connection, and seconds to wait for each response.
-        max_size: the largest response to accept, in bytes.
-        config: TLS, SASL, and the time for which idle connections are kept; None for plaintext.
+    The options are those of `Connection.open`.
     """
 
-    def __init__(
-        self,
-        *,
-        client_id: str | None,
-        timeout: float,
-        max_size: int = MAX_RESPONSE_SIZE,
-        config: ConnectionConfig | None = None,
-    ) -> None:
-        self._config = ConnectionConfig.check(config)
-        self._client_id = client_id
-        self._timeout = timeout
-        self._max_size = max_size
+    def __init__(self, **options: Unpack[ConnectionOptions]) -> None:
+        ConnectionConfig.check(options.get("config"))
+        self._options = options
         self._connections: dict[Endpoint, PooledConnection] = {}
         self._closed = False
 
@@ -272,13 +246,7 @@ class ConnectionPool:
             raise ConnectionClosed(endpoint, 0, "by us")
         pooled = self._connections.get(endpoint)
         if pooled is None:
-            pooled = self._connections[endpoint] = PooledConnection(
-                endpoint,
-                client_id=self._client_id,
-                timeout=self._timeout,
-                max_size=self._max_size,
-                config=self._config,
-            )
+            pooled = self._connections[endpoint] = PooledConnection(endpoint, **self._options)
         return pooled
 
     def throttled_until(self, endpoint: Endpoint) -> float:
