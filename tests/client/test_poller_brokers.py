@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.client import AdminClient, Poller
-from kwire.client.poller_context import PollerContext
+from kwire.client.poller_options import PollerContext
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.metadata.events import (

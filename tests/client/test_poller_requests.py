@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.client import PolledRequest, broker_configs, topic_configs
-from kwire.client.poller_context import PollerContext
+from kwire.client.poller_options import PollerContext
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse

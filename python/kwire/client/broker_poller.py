@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kwire.client.connection import Connection, TimedResponse
     from kwire.client.polled_requests import PolledRequest, RequestSequence
-    from kwire.client.poller_context import PollerContext
+    from kwire.client.poller_options import PollerContext
     from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
 

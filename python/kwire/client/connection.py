@@ -39,7 +39,7 @@ from kwire.protocol.client_connection import api_versions_request
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from types import TracebackType
 
     from kwire.client.security.credentials import SaslCredentials
@@ -196,28 +196,25 @@ class Connection:
 
     async def _negotiate(self, deadline: float) -> None:
         """Wait until the versions are negotiated."""
-        try:
-            async with timeout_at(deadline):
-                # Not awaited itself: cancellation would cancel it, and later frames would be taken for responses.
-                await wait_first([self._negotiated])
-            self._negotiated.result()
-        except ConnectionFault:
-            raise
-        except TimeoutError:
-            self.fail(Timeout(self.endpoint, "ApiVersionsRequest", self.timeout, self._receiver.partial_bytes))
-            raise self._fault or ConnectionClosed(self.endpoint, 0) from None
+        # Not awaited itself: cancellation would cancel it, and later frames would be taken for responses.
+        await self._in_time(deadline, "ApiVersionsRequest", wait_first([self._negotiated]))
+        self._negotiated.result()
 
     async def _log_in(self, credentials: SaslCredentials, deadline: float) -> None:
         """Authenticate for the first time."""
         mechanism = await self._start_mechanism(credentials, self._left(deadline))
+        await self._in_time(deadline, "the SASL authentication", self._authenticate(mechanism))
+
+    async def _in_time(self, deadline: float, name: str, work: Coroutine[Any, Any, object]) -> None:
+        """Wait for a step of the opening. Raises Timeout at the deadline."""
         try:
             async with timeout_at(deadline):
-                await self._authenticate(mechanism)
+                await work
         except ConnectionFault:
             raise
         except TimeoutError:
-            self.fail(Timeout(self.endpoint, "the SASL authentication", self.timeout, self._receiver.partial_bytes))
-            raise self._fault or ConnectionClosed(self.endpoint, 0) from None
+            self._time_out(name)
+            raise self._fault or self._closed(None) from None
 
     async def _start_mechanism(self, credentials: SaslCredentials, seconds: float) -> SaslMechanism:
         """Return a mechanism with everything it needs within some seconds. Raises AuthenticationFailed."""

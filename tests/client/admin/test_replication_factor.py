@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.client.admin import BrokerAddress, PartitionDescription
-from kwire.client.admin.replication_factor import with_replication_factor
+from kwire.client.admin.topic_alteration import with_replication_factor
 
 
 def brokers(*racks: str | None) -> list[BrokerAddress]:

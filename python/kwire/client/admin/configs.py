@@ -27,7 +27,7 @@ from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue, stored_source
 from kwire.client.admin.errors import NotSupported
-from kwire.client.admin.topic_metadata import read_metadata
+from kwire.client.admin.topic_descriptions import read_metadata
 from kwire.client.admin.values import Outcomes
 from kwire.client.polled_requests import RESOURCES_PER_REQUEST
 from kwire.messages.kafka.error_codes import ErrorCode

@@ -190,11 +190,11 @@ def _with_flags_only(request: UpdateFeaturesRequest, version: int) -> UpdateFeat
         timeout_ms=request.timeout_ms,
         feature_updates=tuple(
             FeatureUpdateKey(
-                feature=feature_update.feature,
-                max_version_level=feature_update.max_version_level,
-                allow_downgrade=feature_update.upgrade_type != UPGRADE,
+                feature=update.feature,
+                max_version_level=update.max_version_level,
+                allow_downgrade=update.upgrade_type != UPGRADE,
             )
-            for feature_update in request.feature_updates
+            for update in request.feature_updates
         ),
     )
 
@@ -332,17 +332,13 @@ def _metadata(answer: Answer[Any]) -> FeatureMetadata:
     response, endpoint = answer.accepted(), answer.endpoint
     return FeatureMetadata(
         {
-            finalized_feature.name: FinalizedFeature(
-                finalized_feature.name, finalized_feature.min_version_level, finalized_feature.max_version_level
-            )
-            for finalized_feature in response.finalized_features
+            feature.name: FinalizedFeature(feature.name, feature.min_version_level, feature.max_version_level)
+            for feature in response.finalized_features
         },
         response.finalized_features_epoch,
         {
-            supported_feature.name: SupportedFeature(
-                supported_feature.name, supported_feature.min_version, supported_feature.max_version
-            )
-            for supported_feature in response.supported_features
+            feature.name: SupportedFeature(feature.name, feature.min_version, feature.max_version)
+            for feature in response.supported_features
         },
         endpoint.host,
         endpoint.port,

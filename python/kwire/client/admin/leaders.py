@@ -8,7 +8,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.responsible_brokers import UNANSWERED, at_responsible_brokers, error_of_item
-from kwire.client.admin.topic_metadata import read_metadata
+from kwire.client.admin.topic_descriptions import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 

@@ -143,23 +143,17 @@ async def describe_transactions(
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
         answer = await admin.router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
         return {
-            transaction_state.transactional_id: answer.error(transaction_state, transaction_state.transactional_id)
+            transaction.transactional_id: answer.error(transaction, transaction.transactional_id)
             or TransactionDescription(
-                transaction_state.transactional_id,
-                transaction_state.transaction_state,
-                transaction_state.producer_id,
-                transaction_state.producer_epoch,
-                transaction_state.transaction_timeout_ms,
-                None
-                if transaction_state.transaction_start_time_ms < 0
-                else transaction_state.transaction_start_time_ms,
-                tuple(
-                    TopicPartition(topic.topic, index)
-                    for topic in transaction_state.topics
-                    for index in topic.partitions
-                ),
+                transaction.transactional_id,
+                transaction.transaction_state,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                transaction.transaction_timeout_ms,
+                None if transaction.transaction_start_time_ms < 0 else transaction.transaction_start_time_ms,
+                tuple(TopicPartition(topic.topic, index) for topic in transaction.topics for index in topic.partitions),
             )
-            for transaction_state in answer.response.transaction_states
+            for transaction in answer.response.transaction_states
         }
 
     return await at_coordinators(admin.router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
+from kwire.protocol.sasl.mechanism import PlainMechanism
 from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
-from kwire.protocol.sasl.plain import PlainMechanism
 from kwire.protocol.sasl.scram import ScramMechanism
 from kwire.protocol.scram_passwords import HASHES, ScramName
 

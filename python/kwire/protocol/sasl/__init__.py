@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION, SaslExchange
 from kwire.protocol.sasl.gssapi import GssapiMechanism, SecurityContext
-from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
+from kwire.protocol.sasl.mechanism import PlainMechanism, SaslError, SaslMechanism
 from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
-from kwire.protocol.sasl.plain import PlainMechanism
 from kwire.protocol.sasl.scram import ScramMechanism
 
 __all__ = [
