@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.secret import Secret
@@ -60,15 +61,12 @@ def _check_secret(name: str, value: object) -> None:
 class PlainCredentials(SaslCredentials):
     """A user name and a password for PLAIN, which sends both in clear text: use TLS."""
 
+    sasl_mechanism: ClassVar[str] = "PLAIN"
     username: str
     password: Secret
 
     def __post_init__(self) -> None:
         _check_secret("password", self.password)
-
-    @property
-    def sasl_mechanism(self) -> str:
-        return "PLAIN"
 
     async def start(self, endpoint: Endpoint) -> PlainMechanism:
         del endpoint
@@ -113,12 +111,9 @@ class OAuthBearerCredentials(SaslCredentials):
         extensions: names and values that are sent with the token (KIP-342).
     """
 
+    sasl_mechanism: ClassVar[str] = "OAUTHBEARER"
     source: TokenSource
     extensions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-
-    @property
-    def sasl_mechanism(self) -> str:
-        return "OAUTHBEARER"
 
     async def start(self, endpoint: Endpoint) -> OAuthBearerMechanism:
         del endpoint
@@ -136,13 +131,10 @@ class KerberosCredentials(SaslCredentials):
         keytab: the file with the key of the client; None for the ticket cache that `kinit` fills.
     """
 
+    sasl_mechanism: ClassVar[str] = "GSSAPI"
     service: str = "kafka"
     principal: str | None = None
     keytab: str | None = None
-
-    @property
-    def sasl_mechanism(self) -> str:
-        return "GSSAPI"
 
     async def start(self, endpoint: Endpoint) -> SaslMechanism:
         import asyncio

@@ -115,21 +115,17 @@ def _message(host: str, url: str) -> Secret:
 class AwsMskIamMechanism(SaslMechanism):
     """Authenticate with a signed request of AWS."""
 
-    __slots__ = ("_is_complete", "_message", "_sent")
+    __slots__ = ("_message", "_sent")
 
     def __init__(self, message: Secret) -> None:
         super().__init__("AWS_MSK_IAM", None)
         self._message = message
-        self._sent = self._is_complete = False
-
-    @property
-    def is_complete(self) -> bool:
-        return self._is_complete
+        self._sent = False
 
     def respond(self, challenge: bytes) -> bytes | None:
         del challenge  # the broker answers with the id of its request
         if not self._sent:
             self._sent = True
             return self._message.reveal().encode()
-        self._is_complete = True
+        self.is_complete = True
         return None

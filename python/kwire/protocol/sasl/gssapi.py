@@ -41,19 +41,15 @@ class GssapiMechanism(SaslMechanism):
         user: the principal of the client; None for the principal of the ticket cache.
     """
 
-    __slots__ = ("_complete", "_context", "_started")
+    __slots__ = ("_context", "_started")
 
     def __init__(self, context: SecurityContext, user: str | None = None) -> None:
         super().__init__("GSSAPI", user)
         self._context = context
-        self._started = self._complete = False
-
-    @property
-    def is_complete(self) -> bool:
-        return self._complete
+        self._started = False
 
     def respond(self, challenge: bytes) -> bytes | None:
-        if self._complete:
+        if self.is_complete:
             return None  # both sides have proved themselves, and Java ignores what follows
         if not self._context.complete:
             token = self._context.step(challenge if self._started else None)
@@ -68,5 +64,5 @@ class GssapiMechanism(SaslMechanism):
             raise SaslError(f"the broker's offer of security layers has {len(offer)} bytes: 4 were expected")
         if not offer[0] & NO_SECURITY_LAYER:
             raise SaslError("the broker requires a security layer, which Kafka's protocol does not have")
-        self._complete = True
+        self.is_complete = True
         return self._context.wrap(bytes((NO_SECURITY_LAYER, 0, 0, 0)))

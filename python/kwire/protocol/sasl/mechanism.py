@@ -31,18 +31,15 @@ class SaslMechanism(ABC):
     Attributes:
         name: the registered name, such as `SCRAM-SHA-512`.
         user: whom the exchange authenticates, for error messages; None if the mechanism does not know it.
+        is_complete: True once the mechanism has sent and verified everything.
     """
 
-    __slots__ = ("name", "user")
+    __slots__ = ("is_complete", "name", "user")
 
     def __init__(self, name: str, user: str | None) -> None:
         self.name = name
         self.user = user
-
-    @property
-    @abstractmethod
-    def is_complete(self) -> bool:
-        """True once the mechanism has sent and verified everything."""
+        self.is_complete = False
 
     @abstractmethod
     def respond(self, challenge: bytes) -> bytes | None:
@@ -63,7 +60,7 @@ class PlainMechanism(SaslMechanism):
         SaslError: the user name or the password contains a null character, which separates the two.
     """
 
-    __slots__ = ("_password", "_sent", "_user")
+    __slots__ = ("_password", "_user")
 
     def __init__(self, user: str, password: Secret) -> None:
         super().__init__("PLAIN", user)
@@ -71,16 +68,11 @@ class PlainMechanism(SaslMechanism):
             raise SaslError("user name and password of PLAIN cannot contain a null character")
         self._user = user
         self._password = password
-        self._sent = False
-
-    @property
-    def is_complete(self) -> bool:
-        return self._sent
 
     def respond(self, challenge: bytes) -> bytes | None:
-        if self._sent:
+        if self.is_complete:
             return None  # some servers add bytes to the success, and Java ignores them
         if challenge:
             raise SaslError("unexpected challenge: PLAIN has none")
-        self._sent = True
+        self.is_complete = True
         return f"\0{self._user}\0{self._password.reveal()}".encode()

@@ -31,7 +31,7 @@ class OAuthBearerMechanism(SaslMechanism):
         SaslError: the token or an extension has characters that RFC 7628 does not allow.
     """
 
-    __slots__ = ("_extensions", "_sent", "_token")
+    __slots__ = ("_extensions", "_token")
 
     def __init__(self, token: Secret, extensions: Mapping[str, str] | None = None) -> None:
         super().__init__("OAUTHBEARER", None)
@@ -44,17 +44,12 @@ class OAuthBearerMechanism(SaslMechanism):
                 raise SaslError(f"invalid SASL extension {name!r}: expected letters, and a printable value")
         self._token = token
         self._extensions = dict(extensions or {})
-        self._sent = False
-
-    @property
-    def is_complete(self) -> bool:
-        return self._sent
 
     def respond(self, challenge: bytes) -> bytes:
-        if self._sent:
+        if self.is_complete:
             # The broker has rejected the token and waits for a dummy response, but the reason is known already.
             raise SaslError(_failure(challenge))
-        self._sent = True
+        self.is_complete = True
         pairs = [
             f"auth=Bearer {self._token.reveal()}",
             *(f"{name}={value}" for name, value in self._extensions.items()),

@@ -52,10 +52,6 @@ class ScramMechanism(SaslMechanism):
         self._auth_message = self._server_key = b""
         self._step: Literal["first", "proof", "verify", "complete"] = "first"
 
-    @property
-    def is_complete(self) -> bool:
-        return self._step == "complete"
-
     def respond(self, challenge: bytes) -> bytes | None:
         match self._step:
             case "first":
@@ -67,7 +63,7 @@ class ScramMechanism(SaslMechanism):
                 return response
             case "verify":
                 self._verify(challenge)
-                self._step = "complete"
+                self._step, self.is_complete = "complete", True
                 return None
             case "complete":
                 raise SaslError(f"unexpected challenge after the end of {self.name}")
