@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire.client.connection import MAX_RESPONSE_SIZE, TIMEOUT, Connection
+from kwire.client.connection import Connection
 from kwire.client.loop_thread import BlockingClient, blocking
 
 if TYPE_CHECKING:
-    from kwire.client.connection_config import ConnectionConfig
+    from typing import Unpack
+
+    from kwire.client.connection_config import ConnectionOptions
     from kwire.protocol import ConnectionFault, Endpoint, NegotiatedVersions
 
 __all__ = ["BlockingConnection"]
@@ -20,17 +22,8 @@ class BlockingConnection(BlockingClient[Connection]):
     at the same time. After a fork, the child needs a connection of its own.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint | str,
-        *,
-        client_id: str | None = "kwire",
-        timeout: float = TIMEOUT,
-        max_size: int = MAX_RESPONSE_SIZE,
-        config: ConnectionConfig | None = None,
-    ) -> None:
-        opening = Connection.open(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)
-        super().__init__("kwire-connection", opening)
+    def __init__(self, endpoint: Endpoint | str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__("kwire-connection", Connection.open(endpoint, **options))
 
     send = blocking(Connection.send)
 

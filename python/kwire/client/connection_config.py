@@ -9,6 +9,7 @@ from kwire.messages.kafka.api_versions import ApiVersionsRequest
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from socket import socket
+    from typing import TypedDict
 
     from kwire.client.security.credentials import SaslCredentials
     from kwire.client.security.tls import TlsConfig
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect
 
     SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+    class ConnectionOptions(TypedDict, total=False):
+        """The options of `Connection.open`."""
+
+        client_id: str | None
+        timeout: float
+        max_size: int
+        config: ConnectionConfig | None
+
 
 __all__ = ["ConnectionConfig"]
 

@@ -23,18 +23,11 @@ from kwire.protocol.errors import ConnectionClosed
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Hashable
-    from typing import Any, TypedDict, Unpack
+    from typing import Any, Unpack
 
+    from kwire.client.connection_config import ConnectionOptions
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
-
-    class ConnectionOptions(TypedDict, total=False):
-        """The options of `Connection.open`."""
-
-        client_id: str | None
-        timeout: float
-        max_size: int
-        config: ConnectionConfig | None
 
 
 __all__ = ["ConnectionPool", "PooledConnection"]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.values import ClusterDescription
+    from kwire.client.connection_config import ConnectionOptions
     from kwire.protocol.negotiated_versions import Dialect
 else:
     # A client imports an operation when it is called for the first time: most programs call few of them.
@@ -124,19 +125,16 @@ class AdminClient(AdminSession):
             ValueError: an address is invalid.
         """
         bootstrap = bootstrap if isinstance(bootstrap, str) else tuple(bootstrap)
-        pool = ConnectionPool(client_id=client_id, timeout=timeout, max_size=max_size, config=config)
+        connection: ConnectionOptions = {
+            "client_id": client_id,
+            "timeout": timeout,
+            "max_size": max_size,
+            "config": config,
+        }
         protocol = ConnectionConfig.check(config).security_protocol
-        router = ClusterRouter(Endpoint.parse_all(bootstrap, protocol), pool, timeout, on_wait)
+        router = ClusterRouter(Endpoint.parse_all(bootstrap, protocol), ConnectionPool(**connection), timeout, on_wait)
         try:
-            open_another = partial(
-                cls.open,
-                bootstrap,
-                client_id=client_id,
-                timeout=timeout,
-                max_size=max_size,
-                config=config,
-                on_wait=on_wait,
-            )
+            open_another = partial(cls.open, bootstrap, **connection, on_wait=on_wait)
             return cls(router, await router.dialect(), open_another)
         except BaseException:
             await router.close()

@@ -31,8 +31,8 @@ Value = TypeVar("Value")
 
 SHORTEST_WAIT_S = 0.5
 """Seconds up to which a timeout does not end the first look. Chosen, not measured: answers take milliseconds."""
-Condition: TypeAlias = "Callable[[TopicDescription | AdminError], str | None]"
-"""Returns what a topic lacks, as one broker reports it; None if nothing."""
+Condition: TypeAlias = "Callable[[TopicDescription], str | None] | None"
+"""Returns what a topic lacks, as one broker reports it, or None if nothing. None in its place: no topic may exist."""
 ProgressCallback: TypeAlias = "Callable[[Progress], None]"
 
 
@@ -163,8 +163,17 @@ async def _unmet(
         if isinstance(topic, AdminError) and topic.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise topic
     unknown = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    unmet = ((name, condition(topics.get(name, unknown))) for name, condition in conditions.items())
+    unmet = ((name, _lack(topics.get(name, unknown), condition)) for name, condition in conditions.items())
     return [f"{name} {missing}" for name, missing in unmet if missing is not None]
+
+
+def _lack(topic: TopicDescription | AdminError, condition: Condition) -> str | None:
+    is_gone = isinstance(topic, AdminError) and topic.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if condition is None:
+        return None if is_gone else "still exists"
+    if isinstance(topic, AdminError):
+        return "does not exist" if is_gone else f"has error {topic.name}"
+    return condition(topic)
 
 
 def expected_count(topic: object) -> int | None:
@@ -189,9 +198,7 @@ def is_created(partitions: int | None) -> Condition:
         partitions: the expected number of partitions; None for any.
     """
 
-    def condition(topic: TopicDescription | AdminError) -> str | None:
-        if isinstance(topic, AdminError):
-            return _missing(topic)
+    def condition(topic: TopicDescription) -> str | None:
         if partitions is not None and len(topic.partitions) != partitions:
             return f"has {counted(len(topic.partitions), 'partition')} instead of {partitions}"
         leaderless = sum(partition.leader is None for partition in topic.partitions)
@@ -200,18 +207,10 @@ def is_created(partitions: int | None) -> Condition:
     return condition
 
 
-def is_deleted(topic: TopicDescription | AdminError) -> str | None:
-    """The condition that a topic does not exist."""
-    gone = isinstance(topic, AdminError) and topic.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return None if gone else "still exists"
-
-
 def is_reassigned(targets: Mapping[int, Sequence[int]]) -> Condition:
     """Return the condition that partitions have the target replicas, all of them in sync."""
 
-    def condition(topic: TopicDescription | AdminError) -> str | None:
-        if isinstance(topic, AdminError):
-            return _missing(topic)
+    def condition(topic: TopicDescription) -> str | None:
         partitions = {partition.partition: partition for partition in topic.partitions}
         for index, target in targets.items():
             partition = partitions.get(index)
@@ -233,9 +232,7 @@ def has_preferred_leaders(partitions: Sequence[int]) -> Condition:
         partitions: the partitions concerned; empty for all.
     """
 
-    def condition(topic: TopicDescription | AdminError) -> str | None:
-        if isinstance(topic, AdminError):
-            return _missing(topic)
+    def condition(topic: TopicDescription) -> str | None:
         for partition in topic.partitions:
             concerned = not partitions or partition.partition in partitions
             if concerned and partition.replicas and partition.leader != partition.replicas[0]:
@@ -250,9 +247,7 @@ def has_configs(expected: Mapping[str, str | None]) -> Condition:
     """Return the condition that a topic overrides configs with these values; None for no override."""
     from kwire.client.admin.config_values import is_same_value  # commands that wait for no configs do without it
 
-    def condition(topic: TopicDescription | AdminError) -> str | None:
-        if isinstance(topic, AdminError):
-            return _missing(topic)
+    def condition(topic: TopicDescription) -> str | None:
         configs = topic.configs or {}
         for key, value in expected.items():
             if not is_same_value(configs.get(key), value):
@@ -260,7 +255,3 @@ def has_configs(expected: Mapping[str, str | None]) -> Condition:
         return None
 
     return condition
-
-
-def _missing(error: AdminError) -> str:
-    return "does not exist" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else f"has error {error.name}"

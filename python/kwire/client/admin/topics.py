@@ -258,7 +258,7 @@ async def wait_until_deleted(
     from kwire.client.admin.quorum import has_zookeeper
 
     deadline = admin.router.metadata.clock() + timeout
-    conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
+    conditions = dict.fromkeys(strings_tuple(names))
     await completion.wait_until(admin, "deleted", conditions, timeout, on_progress)
     if conditions and admin.dialect == "kafka" and await has_zookeeper(admin):
         # Brokers forget a topic before its znodes are deleted, and its name is taken until then.
