@@ -19,19 +19,13 @@ from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Protocol, TypeAlias
+    from typing import Any, TypeAlias
 
+    from kwire._kwire import Memory
     from kwire.declare import Message, Struct
     from kwire.declare.fields import Field
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
-
-    class Memory(Protocol):
-        """The last message and its comparison: of the engine, or `ObjectComparison`."""
-
-        def decode(self, data: BytesLike) -> Any: ...
-        def reset(self) -> None: ...
-        def changes(self) -> tuple[tuple[str, ...], dict[str, Any], Any] | None: ...
 
 
 M = TypeVar("M", bound="Message")
@@ -110,7 +104,10 @@ class Decoder(Generic[M]):
         """
         self._changed = None
         self._before = self._last
-        self._last = self._memory.decode(data)
+        if self._memory is None:
+            self._last = decode(self._cls, data, version=self.version)
+        else:
+            self._last = self._memory.decode(data)
         return self._last
 
     @property
@@ -122,7 +119,8 @@ class Decoder(Generic[M]):
 
     def reset(self) -> None:
         """Forget the previous message: the next message counts as the first."""
-        self._memory.reset()
+        if self._memory is not None:
+            self._memory.reset()
         self._before = self._last = self._changed = None
 
     def _changes(self) -> Changes:
@@ -131,7 +129,7 @@ class Decoder(Generic[M]):
             return Changes(first=False, fields=(), arrays={})
         if before is None:
             return compare(None, last)
-        engine_changes = self._memory.changes()
+        engine_changes = None if self._memory is None else self._memory.changes()
         if engine_changes is None:
             return compare(before, last)
         # The engine compares bytes, and equal values can have different bytes, such as a length with a longer varint.
@@ -238,28 +236,12 @@ def _is_array_of_structs(type: object) -> bool:
     return isinstance(type, ArrayType) and isinstance(type.element, StructType)
 
 
-def _memory(cls: type[Message], version: int) -> Memory:
+def _memory(cls: type[Message], version: int) -> Memory | None:
+    """Return the engine's memory of the last message; None without the engine."""
     plan = compiled(cls, version)
     try:
         from kwire._kwire import Memory
     except ImportError:
-        return ObjectComparison(cls, version)
+        return None
     keys = [list(key(struct)) for struct in plan_source(cls, version).structs]
     return Memory(plan, keys)
-
-
-class ObjectComparison:
-    """Decodes complete messages, which the decoder compares as objects; used without the engine."""
-
-    def __init__(self, cls: type[Message], version: int) -> None:
-        self._cls = cls
-        self._version = version
-
-    def decode(self, data: BytesLike) -> Message:
-        return decode(self._cls, data, version=self._version)
-
-    def reset(self) -> None:
-        """Do nothing."""
-
-    def changes(self) -> None:
-        """Return None: the changes are not known."""

@@ -20,38 +20,31 @@ class CaptureError(KwireError):
     """The base class of errors about captures."""
 
 
-class NotACapture(CaptureError, LookupError):
-    """The folder does not exist or is not a capture.
+class CaptureFileError(CaptureError):
+    """An error of a file or a folder.
 
     Attributes:
-        path: the folder or file, or the URI of a location.
-        reason: the reason, and what is there instead.
+        path: the file or folder, or the URI of a location; None for a table.
+        reason: the reason: what is there instead, the fault, or the error of the operating system.
     """
 
-    def __init__(self, path: Path | str, reason: str) -> None:
+    TEXT = "{path}: {reason}"
+
+    def __init__(self, path: Path | str | None, reason: str) -> None:
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return self.reason if self.path is None else self.TEXT.format(path=self.path, reason=self.reason)
 
 
-class UnreadableCapture(CaptureError, ValueError):
-    """A file or table cannot be read as rows of a capture.
+class NotACapture(CaptureFileError, LookupError):
+    """The folder does not exist or is not a capture."""
 
-    Attributes:
-        path: the file, None for a table.
-        reason: the fault.
-    """
 
-    def __init__(self, path: Path | None, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return self.reason if self.path is None else f"{self.path}: {self.reason}"
+class UnreadableCapture(CaptureFileError, ValueError):
+    """A file or table cannot be read as rows of a capture."""
 
 
 class UploadConflict(CaptureError, LookupError):
@@ -104,40 +97,19 @@ class CaptureWriteError(CaptureError, OSError):
         return f"{self.path}: {counted(self.rows, 'row')} not written: {self.reason}"
 
 
-class SegmentRollError(CaptureError, OSError):
+class SegmentRollError(CaptureFileError, OSError):
     """A tail could not be converted to a parquet file.
 
     Its rows stay in the tail, where readers find them. The writer retries with the next segment.
-
-    Attributes:
-        path: the tail.
-        reason: the error that occurred.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: cannot be converted to a parquet file: {self.reason}"
+    TEXT = "{path}: cannot be converted to a parquet file: {reason}"
 
 
-class CaptureSyncError(CaptureError, OSError):
-    """A tail could not be synced to disk, so a power failure would lose its latest rows.
+class CaptureSyncError(CaptureFileError, OSError):
+    """A tail could not be synced to disk, so a power failure would lose its latest rows."""
 
-    Attributes:
-        path: the tail.
-        reason: the error of the operating system.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: cannot be synced to disk: {self.reason}"
+    TEXT = "{path}: cannot be synced to disk: {reason}"
 
 
 class NoFullFrame(CaptureError, ValueError):

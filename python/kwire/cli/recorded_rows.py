@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from kwire.storage.location import Location
 
 
-class UnreadableFrames(KwireError, ValueError):
-    """A file is neither a capture nor a table of frames."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
-
-
 def read_rows(
     place: Location, *, since: datetime | None = None, until: datetime | None = None, speed: float | None = None
 ) -> Iterator[Row]:
@@ -38,8 +26,7 @@ def read_rows(
     Polls before `since` that the later ones are compared with have kind 'carried'.
 
     Raises:
-        CaptureError: the capture cannot be read.
-        UnreadableFrames: the file cannot be read.
+        CaptureError: the capture or the file cannot be read.
     """
     try:
         if place.kind() == "file":
@@ -47,11 +34,13 @@ def read_rows(
         else:
             yield from replay(place.native, since=since, until=until, speed=speed, carried=True)
     except UnreadableCapture as error:
-        raise (error if error.path is not None else UnreadableFrames(place.given, error.reason)) from error
+        raise (error if error.path is not None else UnreadableCapture(place.given, error.reason)) from error
     except KwireError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnreadableFrames(place.given, " ".join(str(error).split())) from error  # Arrow's texts have several lines
+        raise UnreadableCapture(
+            place.given, " ".join(str(error).split())
+        ) from error  # Arrow's texts have several lines
 
 
 def _read_table(place: Location, since: datetime | None, until: datetime | None) -> Iterator[Row]:

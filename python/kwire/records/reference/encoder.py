@@ -9,6 +9,7 @@ from kwire.errors import EncodeError
 from kwire.records.batch import Attribute, Compression, Header, Record
 from kwire.records.reference.checksums import crc32c
 from kwire.records.reference.compression import compress
+from kwire.reference.formats import uvarint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,23 +181,9 @@ def _sized(data: bytes | None) -> bytes:
 
 def _varint(value: int, bits: int) -> bytes:
     """Return a zigzag varint. Differences of timestamps wrap."""
-    value = (value << 1 ^ value >> bits - 1) & (1 << bits) - 1 if _fits(value, bits) else _wrapped(value, bits)
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
-
-
-def _fits(value: int, bits: int) -> bool:
-    return -(1 << bits - 1) <= value < 1 << bits - 1
-
-
-def _wrapped(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    if value >= 1 << bits - 1:
-        value -= 1 << bits
-    return (value << 1 ^ value >> bits - 1) & (1 << bits) - 1
+    half = 1 << bits - 1
+    value = (value + half) % (1 << bits) - half
+    return uvarint((value << 1 ^ value >> bits - 1) & (1 << bits) - 1)
 
 
 # Magic 0 and 1.

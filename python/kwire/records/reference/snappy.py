@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kwire.reference.formats import uvarint
+
 _MAGIC = b"\x82SNAPPY\0"
 _HEADER_SIZE = 16
 _BLOCK_SIZE = 32 << 10
@@ -106,14 +108,6 @@ def compress(data: bytes) -> bytes:
     output = _MAGIC + (1).to_bytes(4, "big") * 2
     for start in range(0, len(data), _BLOCK_SIZE):
         block = data[start : start + _BLOCK_SIZE]
-        compressed = _varint(len(block)) + bytes([61 << 2]) + (len(block) - 1).to_bytes(2, "little") + block
+        compressed = uvarint(len(block)) + bytes([61 << 2]) + (len(block) - 1).to_bytes(2, "little") + block
         output += len(compressed).to_bytes(4, "big") + compressed
     return output
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
