@@ -7,8 +7,8 @@ with limits of its own, so a round keeps these rules:
 |---|---|
 | open alerts are repeated before new ones are sent, and whenever it is time during a round | they end at the receiver |
 | notices are sent in batches, as far as the sink takes them | a slow receiver |
-| a batch that is refused, or fails after it may have arrived, is halved, down to single notices | sizes, poison |
-| the size that was accepted then is the next limit, which doubles after `CLEAN` times without a division | sizes |
+| a batch that is refused, or fails after it may have arrived, is sent again last, in halves | sizes, poison |
+| the size of batches doubles after `CLEAN` accepted ones | sizes |
 | notices that have failed come last, in turn, since whenever they fail | one failing alert blocks no other |
 | while it accepts nothing, other notices are tried less and less often | no flood once it is back |
 | the ledger is written before and after a chunk of notices, and each second | costs follow the notices |
@@ -34,7 +34,6 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kwire_pipeline.sinks.ledger import Ledger
@@ -64,8 +63,8 @@ again at the time of their repetition."""
 LARGEST_BATCH = 64
 """Maximum number of notices of a batch: some 100 kB, where proxies limit bodies to 1 MB. Chosen, not measured."""
 
-CLEAN = 5
-"""Number of times that batches are sent without a division before larger ones are tried. Chosen, not measured."""
+CLEAN = 10
+"""Number of batches that are accepted in a row before larger ones are tried. Chosen, not measured."""
 
 PROBED_AT_ONCE = 8
 """Number of unconfirmed notices for which another notice is tried one attempt later. Chosen: a day of failures adds
@@ -156,11 +155,16 @@ class SinkDelivery:
         """The least number of failures of a notice that has failed."""
         self._batch_limit = LARGEST_BATCH if isinstance(sink, RepeatingSink) else 1
         self._clean = 0
-        """Number of times that batches were sent without a division since the last one."""
+        """Number of accepted batches since the limit has changed."""
         self._repeat_at: dict[str, float] = {}
         """Time of the next repetition of each open alert; an alert without an entry is repeated at once."""
         self._next_repetition = -math.inf
         """The earliest of these times."""
+
+    @property
+    def _repeat_s(self) -> float:
+        """The seconds between repetitions of an open alert."""
+        return self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
 
     def open(self) -> Ledger:
         """Own the ledger, and return it.
@@ -173,7 +177,7 @@ class SinkDelivery:
         if self.ledger is None:
             self._ownership.acquire()
             try:
-                ledger = Ledger(self._out, self.sink.name, self._ownership.generation)
+                ledger = Ledger(self._out, self.sink.name, self._ownership.number)
                 if ledger.is_new:
                     ledger.start(self._began_at)
             except BaseException:
@@ -264,50 +268,38 @@ class SinkDelivery:
         self._next_save = ended + max(SAVE_S, 10 * (ended - began))
 
     def _send_all(self, pending: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, patience: int) -> None:
-        """Send notices, and the open alerts that must be repeated, in batches; halve the batches that fail."""
-        limit, largest, was_halved = self._batch_limit, 0, False
+        """Send notices, and the open alerts that must be repeated, in batches."""
         queue = deque(pending)
-        halves: deque[list[IncidentNotice]] = deque()
         while True:
             due = self._due(ledger)
             queue.extendleft(notice for notice in reversed(due) if self._failures[notice.key] < patience)
             queue.extend(notice for notice in due if self._failures[notice.key] >= patience)
-            if not (queue or halves) or not self._goes_on(outcome, patience):
+            if not queue or not self._goes_on(outcome, patience):
                 break
-            # Halves come last, so that a receiver that takes other batches is not mistaken for one that is down.
-            batch = [queue.popleft() for _ in range(min(limit, len(queue)))] or halves.popleft()
+            batch = [queue.popleft() for _ in range(min(self._batch_limit, len(queue)))]
             # As of now, since the sink may learn from the answer.
-            interval = self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
+            interval = self._repeat_s
             try:
                 self._send(batch)
             except SinkFailed as failure:
                 outcome.pause = max(outcome.pause, min(failure.retry_after, LONGEST_PAUSE, interval))
                 outcome.failures_in_a_row += not failure.is_final  # a refusal proves that the sink is there
-                half = len(batch) // 2
-                if half and (failure.is_final or failure.may_have_arrived):
-                    was_halved = True
-                    halves.extend((batch[:half], batch[half:]))
-                    self._batch_limit = min(half, self._batch_limit)  # also if the round ends now
+                if failure.may_have_arrived:
+                    ledger.keep(batch)
+                if len(batch) > 1 and (failure.is_final or failure.may_have_arrived):
+                    # Last, so that a receiver that takes other batches is not mistaken for one that is down.
+                    queue.extend(batch)
+                    self._batch_limit, self._clean = len(batch) // 2, 0
                     continue
                 log.warning("%s", failure)
                 for notice in batch:
                     self._refuse(notice, failure, ledger, outcome, interval)
             else:
                 outcome.is_available, outcome.failures_in_a_row = True, 0
-                largest = max(largest, len(batch))
                 self._accept(batch, ledger, outcome, interval)
-        for notice in (*queue, *chain(*halves)):
+        for notice in queue:
             if not ledger.is_unconfirmed(notice):  # a repetition
                 self._repeat_in(notice.id, 0.0)
-        ledger.keep(chain(*halves))  # they were sent as parts of batches
-        if was_halved:
-            # Without a success, the next round begins where this one ended: a limit of the rate may end each round
-            # before a batch is small enough.
-            self._batch_limit, self._clean = largest or self._batch_limit, 0
-        elif largest:
-            self._clean += 1
-            if self._clean >= CLEAN and isinstance(self.sink, RepeatingSink):
-                self._batch_limit, self._clean = min(2 * limit, LARGEST_BATCH), 0
 
     def _send(self, batch: Sequence[IncidentNotice]) -> None:
         """Send notices.
@@ -326,6 +318,9 @@ class SinkDelivery:
             raise SinkFailed(self.sink.name, repr(error)) from error
 
     def _accept(self, batch: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, interval: float) -> None:
+        self._clean += 1
+        if self._clean >= CLEAN and isinstance(self.sink, RepeatingSink):
+            self._batch_limit, self._clean = min(2 * self._batch_limit, LARGEST_BATCH), 0
         for notice in batch:
             self._failures.pop(notice.key, None)
             if ledger.is_unconfirmed(notice):  # not a repetition
@@ -359,10 +354,9 @@ class SinkDelivery:
             self.pending -= 1
             del self._failures[notice.key]
         elif failure.may_have_arrived:
-            ledger.keep([notice])
             outcome.unconfirmed.append((notice, failure))
         else:
-            ledger.take_back(notice.id)
+            ledger.take_back([notice.id])
 
     # Repetitions
 
@@ -382,6 +376,5 @@ class SinkDelivery:
 
     def _repeat_in(self, id: str, seconds: float) -> None:
         """Repeat an open alert after some seconds."""
-        if isinstance(self.sink, RepeatingSink):
-            self._repeat_at[id] = self._clock() + max(seconds, SHORTEST_REPETITION_S)
-            self._next_repetition = min(self._next_repetition, self._repeat_at[id])
+        self._repeat_at[id] = self._clock() + max(seconds, SHORTEST_REPETITION_S)
+        self._next_repetition = min(self._next_repetition, self._repeat_at[id])

@@ -1,6 +1,6 @@
 """The ledger of a sink: the alerts that it has received, and the notices on their way.
 
-    OUT/_notified/<sink>/ledger.json
+    OUT/_notified/<sink>/ledger-<number of its owner>.json
 
 An alert is an incident as the sink knows it (`alert_identity`). Its id is the incident id of its first notice, although
 gold gives an outage another id when more signs change its diagnosis.
@@ -21,18 +21,20 @@ gold gives an outage another id when more signs change its diagnosis.
 | `keep` after a failure, and a crash: the notice may have arrived | unconfirmed, and cannot be taken back |
 | `bury` | a dead letter: refused if no `firing` can have arrived, else as after `confirm` |
 
-A sink that has accepted nothing for `BACKLOG_AFTER` catches up without a flood: one notice of the kind `MISSED` counts
-the incidents that have begun and ended without a notice. Its incidents are resolved alerts from then on, and incidents
-that end while it is unconfirmed wait for the next summary.
+A sink that has accepted nothing for `MISSED_AFTER` catches up without a flood: one notice of the kind `MISSED` counts
+the incidents that have begun and ended without a notice. They are former incidents of its alert, and incidents that end
+while it is unconfirmed wait for the next summary.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +54,7 @@ KEPT = timedelta(days=7)
 """Retention of ended incidents, before the newest end. Incidents that ended earlier are never sent. Chosen, not
 measured: longer than captures are late after a weekend."""
 
-BACKLOG_AFTER = timedelta(minutes=10)
+MISSED_AFTER = timedelta(minutes=10)
 """Time without an accepted notice after which a sink gets a summary of what has ended since. Chosen, not measured:
 longer than the restart of a receiver."""
 
@@ -72,8 +74,8 @@ class Ledger:
     Args:
         out: the folder of the pipeline.
         sink: the name of the sink.
-        generation: the number of the owner, for files that a previous owner might still write; 0 if it cannot. None
-            reads the ledger of any owner and writes nothing.
+        owner: the number of the owner, for files that a previous owner might still write; 0 if it cannot. None reads
+            the newest ledger and writes nothing.
 
     Attributes:
         is_new: True until `start` if there was no ledger.
@@ -84,11 +86,11 @@ class Ledger:
         unavailable_since: the end of the first round in which the sink accepted nothing; None while it accepts notices.
     """
 
-    def __init__(self, out: str, sink: str, generation: int | None = 0) -> None:
+    def __init__(self, out: str, sink: str, owner: int | None = 0) -> None:
         self._location = Location.parse(out)
         self._system = self._location.files()
         self._folder = f"{FOLDER}/{sink}"
-        self._path = _path(self._folder, generation or 0)
+        self._path = f"{self._folder}/ledger-{owner or 0:012}.json"
         self.is_new = True
         self.ended_until = datetime.min.replace(tzinfo=UTC)
         self.dead_letters: list[DeadLetter] = []
@@ -96,11 +98,12 @@ class Ledger:
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unavailable_since: datetime | None = None
         self._alerts: dict[str, SentAlert] = {}
-        self._before: dict[str, dict[str, SentAlert | None]] = {}
-        """The alerts before `begin` of each notice that has certainly not arrived."""
+        self._before: dict[str, SentAlert | None] = {}
+        """The alert before `begin` of each notice that has certainly not arrived, by its id."""
         self._missed: list[IncidentNotice] = []
+        """The notices for which the next summary stands."""
         self._is_saved = True
-        self._load(generation)
+        self._load(owner)
 
     def __len__(self) -> int:
         """Return the number of alerts."""
@@ -151,7 +154,7 @@ class Ledger:
                 after `followed_since`, or that are `unfinished`.
             accepts: the condition on new alerts. What the sink has received is resolved whatever its row says by now.
         """
-        self._take_back_all()  # of a round that an error has ended, such as a full disk
+        self.take_back(self._before)  # of a round that an error has ended, such as a full disk
         rows = {str(row["incident_id"]): dict(row) for row in incidents}  # of our own: notices keep them
         follow(self._alerts.values(), rows)
         follow_flapping(self._alerts.values(), filter(accepts, rows.values()))
@@ -173,11 +176,14 @@ class Ledger:
         """Replace the notices that a sink has missed by a summary of them."""
         self._missed = []
         since = self.unavailable_since
-        if since is None or datetime.now(UTC) - since < BACKLOG_AFTER:
+        if since is None or datetime.now(UTC) - since < MISSED_AFTER:
             return notices
-        unheard = [notice.status is NoticeStatus.RESOLVED and notice.id not in self._alerts for notice in notices]
-        self._missed = [notice for notice, is_missed in zip(notices, unheard, strict=True) if is_missed]
-        notices = [notice for notice, is_missed in zip(notices, unheard, strict=True) if not is_missed]
+
+        def is_missed(notice: IncidentNotice) -> bool:
+            return notice.status is NoticeStatus.RESOLVED and notice.id not in self._alerts
+
+        self._missed = list(filter(is_missed, notices))
+        notices = list(filterfalse(is_missed, notices))
         if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
             notices.append(summary_of(self._missed, since))
         return notices
@@ -220,14 +226,13 @@ class Ledger:
         if self.is_unconfirmed(notice):
             return
         alert = self._alerts.get(notice.id)
-        before = self._before[notice.id] = {notice.id: alert and replace(alert)}
+        self._before[notice.id] = alert and replace(alert)
         if alert is None:
             alert = self._alerts[notice.id] = new_alert(notice)
             if notice.incident["kind"] == MISSED:
-                for missed in self._missed:
-                    before[missed.id] = None
-                    self._alerts[missed.id] = new_alert(missed)
-                    self._settle(missed, AlertState.RESOLVED)
+                rows = (missed.incident for missed in self._missed)
+                alert.former = {str(row["incident_id"]): row["ended_at"] for row in rows}
+                self._missed = []
         alert.state, alert.notice, alert.episode = AlertState.UNCONFIRMED, notice, notice.episode
         alert.strikes, self._is_saved = 0, False
 
@@ -243,19 +248,15 @@ class Ledger:
         for notice in notices:
             self._before.pop(notice.id, None)
 
-    def take_back(self, id: str) -> None:
-        """Record that the notice of an alert has not arrived, unless it may have arrived by an earlier attempt."""
-        for alert_id, alert in self._before.pop(id, {}).items():
+    def take_back(self, ids: Iterable[str]) -> None:
+        """Record that the notices of alerts have not arrived, unless they may have arrived by an earlier attempt."""
+        for id in self._before.keys() & ids:
+            alert = self._before.pop(id)
             self._is_saved = False
             if alert is None:
-                del self._alerts[alert_id]
+                del self._alerts[id]
             else:
-                self._alerts[alert_id] = alert
-
-    def _take_back_all(self) -> None:
-        """Take back the notices that a round has begun and not sent."""
-        for id in list(self._before):
-            self.take_back(id)
+                self._alerts[id] = alert
 
     def strike(self, notice: IncidentNotice, reason: str) -> None:
         """Count that the sink failed at an unconfirmed notice while it accepted others."""
@@ -277,7 +278,7 @@ class Ledger:
 
     def end_round(self, *, accepted: int, failed: int) -> None:
         """Record the outcome of a round; a sink is available again once it lacks nothing."""
-        self._take_back_all()
+        self.take_back(self._before)
         since = self.unavailable_since
         if not failed and not self._missed:
             since = None
@@ -288,9 +289,7 @@ class Ledger:
 
     def _settle(self, notice: IncidentNotice, state: AlertState) -> SentAlert:
         alert = self._alerts[notice.id]
-        before = self._before.pop(notice.id, {})
-        if notice.incident["kind"] == MISSED and before:
-            self._missed = []
+        self._before.pop(notice.id, None)
         is_firing = state is AlertState.FIRING
         # The end of a withdrawn incident or a summary is the time of the driver, which must not decide which polls of
         # another time are too old.
@@ -303,19 +302,16 @@ class Ledger:
 
     # The file
 
-    def _load(self, generation: int | None) -> None:
+    def _load(self, number: int | None) -> None:
         from pyarrow.fs import FileSelector, FileType
 
         infos = self._system.get_file_info(FileSelector(self._folder, allow_not_found=True, recursive=False))
-        prefix = f"{self._folder}/ledger"
-        files = {info.path: info for info in infos if info.type == FileType.File and info.path.startswith(prefix)}
-        first = _path(self._folder, 1)
-        paths = [path for path in files if path.endswith(".json")]
-        if generation is not None:
-            paths = [path for path in paths if path == self._path or (generation and first <= path <= self._path)]
-        if not paths:
+        files = {info.path: info for info in infos if info.type == FileType.File}
+        # The ledger of the previous owner, unless this owner has written one.
+        paths = [path for path in files if re.fullmatch(r"ledger-[0-9]+\.json", path.rpartition("/")[2])]
+        path = max((path for path in paths if number is None or path <= self._path), default=None)
+        if path is None:
             return
-        path = max(paths)  # the ledger of the previous owner, unless this owner has written one
         with self._system.open_input_stream(path) as stream:
             content = stream.read()
         try:
@@ -330,7 +326,7 @@ class Ledger:
         except (ValueError, LookupError, TypeError, AttributeError) as error:  # not JSON, or not a ledger
             # What the sink has received is unknown: it gets what lasts, and what has ended since the last write.
             log.error("%s is damaged: the sink begins again, and receives all open incidents (%s)", path, error)
-            if generation is None:
+            if number is None:
                 return
             self._system.move(path, f"{path}.damaged")
             self._alerts = {}
@@ -386,10 +382,6 @@ def _order(notice: IncidentNotice) -> tuple[Any, ...]:
 
 def _is_withdrawn(notice: IncidentNotice) -> bool:
     return "withdrawn" in (notice.incident.get("attributes") or {})
-
-
-def _path(folder: str, generation: int) -> str:
-    return f"{folder}/ledger-{generation:012}.json" if generation else f"{folder}/ledger.json"
 
 
 def _replace(path: Path, content: bytes) -> None:

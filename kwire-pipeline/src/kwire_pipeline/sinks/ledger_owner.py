@@ -3,18 +3,18 @@
 On a file system, the owner holds a file lock (`FolderLock`), which the operating system releases when the process ends.
 Object stores, HDFS, and some mounts have no such locks: there, an owner holds a lease.
 
-    OUT/_notified/<sink>/owners/<generation>/    created by one process only, with the owner as its description
-    OUT/_notified/<sink>/beat-<generation>.json  rewritten by the owner every `BEAT` seconds
-    OUT/_notified/<sink>/ledger-<generation>.json
+    OUT/_notified/<sink>/owners/<number>/    created by one process only, with the owner as its description
+    OUT/_notified/<sink>/beat-<number>.json  rewritten by the owner every `BEAT` seconds
+    OUT/_notified/<sink>/ledger-<number>.json
 
 | others see | they |
 |---|---|
-| no generation, or a beat that says "released" | create the next generation |
-| a beat that has not changed for `TAKEOVER` seconds of their own monotonic clock | create the next generation |
+| no owner, or a beat that says "released" | become the next owner |
+| a beat that has not changed for `TAKEOVER` seconds of their own monotonic clock | become the next owner |
 | any other beat | wait |
 
-An owner sends nothing more `LEASE` seconds after its last beat, or after it sees a newer generation. What it still
-writes goes to the ledger of its own generation, which is not read after the next owner has begun.
+An owner sends nothing more `LEASE` seconds after its last beat, or after it sees a newer one. What it still
+writes goes to the ledger with its own number, which is not read after the next owner has begun.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class LedgerOwnership:
         clock: a monotonic clock in seconds.
 
     Attributes:
-        generation: the number of the owner; 0 with a lock, where a previous owner cannot write any more.
+        number: the number of the owner; 0 with a lock, where a previous owner cannot write any more.
     """
 
     def __init__(self, out: str, sink: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.generation = 0
+        self.number = 0
         self._location = Location.parse(out).child(FOLDER).child(sink)
         self._sink = sink
         self._clock = clock
@@ -114,13 +114,13 @@ class LedgerOwnership:
                 raise LedgerInUse(self._sink, error.owner) from None
             except NoFolderLocks:
                 pass  # a mount without locks: a lease, as on object stores
-        generation, beat = self._newest_beat()
-        if (generation, beat) != self._other_beat:
-            self._other_beat, self._other_beat_at = (generation, beat), self._clock()
-        is_released = generation == 0 or (bool(beat) and bool(json.loads(beat)["released"]))
+        number, beat = self._newest_beat()
+        if (number, beat) != self._other_beat:
+            self._other_beat, self._other_beat_at = (number, beat), self._clock()
+        is_released = number == 0 or (bool(beat) and bool(json.loads(beat)["released"]))
         if not is_released and self._clock() - self._other_beat_at < TAKEOVER:
             raise LedgerInUse(self._sink, json.loads(beat)["owner"] if beat else "another process")
-        self._claim(generation + 1)
+        self._claim(number + 1)
 
     def release(self) -> None:
         """Let another process own the ledger."""
@@ -135,32 +135,32 @@ class LedgerOwnership:
             if not is_lost:
                 self._beat(released=True)
 
-    def _claim(self, generation: int) -> None:
-        """Create a generation: only one process can create the first version of a Delta table."""
+    def _claim(self, number: int) -> None:
+        """Become the owner with a number: only one process can create the first version of a Delta table."""
         import pyarrow as pa
 
-        table, id = self._location.child("owners").child(f"{generation:012}").native, uuid.uuid4().hex
+        table, id = self._location.child("owners").child(f"{number:012}").native, uuid.uuid4().hex
         try:
             DeltaTable.create(table, schema=pa.schema({"owner": pa.string()}), description=id)
         except DeltaError as error:
-            # An object store may lose the answer to a request that succeeded: then this process has the generation.
+            # An object store may lose the answer to a request that succeeded: then this process is the owner.
             if DeltaTable(table).metadata().description != id:
                 raise LedgerInUse(self._sink, "another process") from error
-        self.generation, self._has_ended = generation, threading.Event()
+        self.number, self._has_ended = number, threading.Event()
         self._beat()
         self._thread = threading.Thread(target=self._keep, name=f"kwire-lease-{self._sink}", daemon=True)
         self._thread.start()
 
     def _beat(self, *, released: bool = False) -> None:
-        """Extend the lease, unless there is a newer generation."""
+        """Extend the lease, unless there is a newer owner."""
         started = self._clock()
-        if self._newest_generation() > self.generation:
+        if self._newest_owner() > self.number:
             self._has_ended.set()
             return
         self._beats += 1
         owner = f"process {os.getpid()} on {platform.node()}"
         content = json.dumps({"owner": owner, "beat": self._beats, "released": released})
-        with self._location.files().open_output_stream(_beat_path(self.generation)) as stream:
+        with self._location.files().open_output_stream(_beat_path(self.number)) as stream:
             stream.write(content.encode())
         self._beat_at = started
 
@@ -171,7 +171,7 @@ class LedgerOwnership:
             except OSError as error:
                 log.warning("the lease of a sink was not extended, which is tried again: %s", error)
 
-    def _newest_generation(self) -> int:
+    def _newest_owner(self) -> int:
         """Return the number of the newest owner; 0 without any."""
         from pyarrow.fs import FileSelector
 
@@ -180,11 +180,11 @@ class LedgerOwnership:
 
     def _newest_beat(self) -> tuple[int, bytes]:
         """Return the number of the newest owner, and its beat; no bytes before its first."""
-        generation = self._newest_generation()
-        with suppress(FileNotFoundError), self._location.files().open_input_stream(_beat_path(generation)) as stream:
-            return generation, stream.read()
-        return generation, b""
+        number = self._newest_owner()
+        with suppress(FileNotFoundError), self._location.files().open_input_stream(_beat_path(number)) as stream:
+            return number, stream.read()
+        return number, b""
 
 
-def _beat_path(generation: int) -> str:
-    return f"beat-{generation:012}.json"
+def _beat_path(number: int) -> str:
+    return f"beat-{number:012}.json"

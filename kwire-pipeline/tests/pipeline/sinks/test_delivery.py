@@ -87,7 +87,7 @@ def test_costs_follow_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_failures_of_a_day_cause_no_flood_afterward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A notice that may have arrived must be sent again: the sink is tried with few different ones."""
-    monkeypatch.setattr(ledger_module, "BACKLOG_AFTER", timedelta(0))
+    monkeypatch.setattr(ledger_module, "MISSED_AFTER", timedelta(0))
     monkeypatch.setattr(ledger_module, "_replace", lambda *_: None)
     gold = Gold(tmp_path)
     gold.sink.failures = dict.fromkeys(("group_stalled", MISSED), SinkFailed("sink", "HTTP status 500"))

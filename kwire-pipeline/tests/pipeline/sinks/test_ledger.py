@@ -157,7 +157,7 @@ def test_sink_that_accepts_nothing_gets_all_notices_once_it_is_back(tmp_path: Pa
 def test_sink_that_was_down_for_long_gets_what_lasts_and_a_summary_of_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_have_arrived: bool
 ) -> None:
-    monkeypatch.setattr(ledger_module, "BACKLOG_AFTER", timedelta(0))
+    monkeypatch.setattr(ledger_module, "MISSED_AFTER", timedelta(0))
     gold = Gold(tmp_path)
     known, lasting = incident(0, kind="broker_lost"), incident(500)
     ended = [incident(number, kind=f"kind_{number % 3}", ended=number + 1) for number in range(10, 300)]
@@ -233,7 +233,7 @@ def test_ledger_is_on_disk_before_it_replaces_the_previous_one(tmp_path: Path, m
     monkeypatch.setattr(os, "replace", record_replace)
     gold.publish(incident(10))
 
-    assert synced == ["temporary", "temporary to ledger.json", "sink"] * 2
+    assert synced == ["temporary", "temporary to ledger-000000000000.json", "sink"] * 2
 
 
 def test_notice_is_not_sent_while_the_ledger_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,7 +286,7 @@ def test_open_alerts_of_receiver_are_open_incidents_of_gold(
 
     monkeypatch.setattr(ledger_module, "_replace", dangerous_replace)
     if number % 2:  # each failed round makes the next one begin with a summary
-        monkeypatch.setattr(ledger_module, "BACKLOG_AFTER", timedelta(0))
+        monkeypatch.setattr(ledger_module, "MISSED_AFTER", timedelta(0))
     monkeypatch.setattr(os, "fsync", lambda _: None)  # a kill loses nothing that was written, unlike a power failure
     try:
         for _ in range(STEPS):

@@ -21,7 +21,7 @@ import pytest
 
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks.delivery import LONGEST_PAUSE, Round, SinkDelivery
-from kwire_pipeline.sinks.ledger import BACKLOG_AFTER
+from kwire_pipeline.sinks.ledger import MISSED_AFTER
 from kwire_pipeline.sinks.notice import summary_of
 from kwire_pipeline.sinks.sink_thread import SinkThread
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, WebhookSink
@@ -198,7 +198,7 @@ def test_webhook_that_was_down_for_a_day_gets_what_lasts_and_one_summary(
         gold.extend(meanwhile[number : number + 100])
         assert delivery.publish(lambda _: gold).accepted == 0
     delivery.release()
-    [file] = tmp_path.rglob("ledger.json")
+    [file] = tmp_path.rglob("ledger-*.json")
     ledger = json.loads(file.read_text())
     since = datetime.fromisoformat(ledger["unavailable_since"]) - down_for
     file.write_text(json.dumps(ledger | {"unavailable_since": since.isoformat()}))
@@ -210,7 +210,7 @@ def test_webhook_that_was_down_for_a_day_gets_what_lasts_and_one_summary(
         pass
 
     notices = Counter(alert["labels"]["kind"] for body in webhook.bodies for alert in body["alerts"])
-    if down_for < BACKLOG_AFTER:
+    if down_for < MISSED_AFTER:
         assert notices == {"broker_lost": 1, "broker_killed": 301}
     else:
         assert notices == {"broker_lost": 1, "broker_killed": 1, "notices_missed": 1}
