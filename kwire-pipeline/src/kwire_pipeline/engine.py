@@ -109,10 +109,10 @@ class Engine:
         import pyarrow as pa
 
         from kwire.capture.rows import SCHEMA
-        from kwire_pipeline.source.capture_readers import plan_partitions, read_partition
+        from kwire_pipeline.source.capture_readers import ReadOptions, plan_partitions, read_partition
         from kwire_pipeline.source.row_selection import RowSelection
 
-        parts = plan_partitions(folder, first, stop, begins=True, selection=RowSelection(start))
+        parts = plan_partitions(folder, first, stop, begins=True, options=ReadOptions(RowSelection(start)))
         return self.of_arrow(pa.Table.from_batches([batch for part in parts for batch in read_partition(part)], SCHEMA))
 
     def read_files(self, location: Location, table: str, files: Iterable[DataFile], ddl: str) -> DataFrame:

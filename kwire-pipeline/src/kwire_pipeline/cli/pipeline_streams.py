@@ -67,28 +67,15 @@ class StreamOptions(NamedTuple):
         if self.metrics:
             require("prometheus_client", "spark")
 
-    def start(self, tables: Pipeline, subscriptions: Sequence[Subscription]) -> Streaming | None:
-        """Start what runs beside a stream: builds of gold, sinks, and metrics. None without a stream."""
-        if not self.stream:
+    def start_gold(self, tables: Pipeline, subscriptions: Sequence[Subscription]) -> LiveGold | None:
+        """Return what builds gold during a stream and publishes incidents, with the metrics of the job, if wanted."""
+        if self.gold_every is None:
             return None
-        live_gold, metrics = start_live_gold(tables, self.gold_every, subscriptions, self.metrics)
-        return Streaming(self.every, self.seconds, live_gold, metrics)
+        from kwire_pipeline.live.live_gold import LiveGold
+        from kwire_pipeline.sinks import IncidentPublisher
 
-
-class Streaming(NamedTuple):
-    """A stream that runs.
-
-    Attributes:
-        every: seconds between two batches.
-        seconds: seconds after which it ends; None for no end.
-        gold: builds gold meanwhile; None without gold.
-        metrics: the metrics of the job; None if they are not served.
-    """
-
-    every: float
-    seconds: float | None
-    gold: LiveGold | None
-    metrics: JobMetrics | None
+        metrics = _serve_metrics(self.metrics) if self.metrics else None
+        return LiveGold(tables, self.gold_every, IncidentPublisher(tables, subscriptions, metrics), metrics)
 
 
 class SinkOptions(NamedTuple):
@@ -146,7 +133,7 @@ def ingest_cluster(
     source: IngestInputs,
     requests: Sequence[PolledRequest],
     options: StreamOptions,
-    streaming: Streaming | None,
+    gold: LiveGold | None,
 ) -> None:
     """Poll a cluster and ingest its responses.
 
@@ -161,21 +148,25 @@ def ingest_cluster(
     with capturing(source.bootstrap, folder, source.interval, source.config(), requests) as polling:
         if polling.folder != folder:
             print_result("capture", f"{polling.folder}, uploaded to {folder}")
-        if streaming:
-            if not polling.wait_until_readable(streaming.seconds):
+        if options.stream:
+            if not polling.wait_until_readable(options.seconds):
                 polling.stop()
-            stream_captures(tables, [folder], streaming, polling)
+            stream_captures(tables, [folder], options, gold, polling)
         else:
             seconds = options.seconds or POLL_SECONDS
             print_result("polling", f"{source.bootstrap}, for {seconds:g} s")
             polling.wait(seconds)
-    if not streaming:
+    if not options.stream:
         print_result("silver", tables.ingest_capture(folder))
         polling.check_responded()
 
 
 def stream_captures(
-    tables: Pipeline, folders: Sequence[str], streaming: Streaming, polling: BackgroundPolling | None = None
+    tables: Pipeline,
+    folders: Sequence[str],
+    options: StreamOptions,
+    gold: LiveGold | None,
+    polling: BackgroundPolling | None = None,
 ) -> None:
     """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
     from kwire_pipeline.live.capture_streams import CaptureStreams
@@ -184,45 +175,31 @@ def stream_captures(
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def report(added: IngestReport) -> None:
-        if streaming.metrics is not None:
-            streaming.metrics.add_report(added)
-        if streaming.gold is not None:
-            streaming.gold.add_report(added)
-        _print_new(added)
+        if gold is not None:
+            gold.add_report(added)
+        if added.rows or added.missing or added.refused:
+            print_result("silver", added)
 
     def check() -> None:
         if polling is not None:
             polling.check()
-        if streaming.gold is not None:
-            streaming.gold.build_if_due()
+        if gold is not None:
+            gold.build_if_due()
 
     try:
-        streams = CaptureStreams(tables, folders, streaming.every, report)
+        streams = CaptureStreams(tables, folders, options.every, report)
         try:
-            streams.wait(streaming.seconds, check)
+            streams.wait(options.seconds, check)
         except KeyboardInterrupt:
             print_result("stream", "interrupted")
         if polling is not None:
             polling.stop()
         streams.finish()
-        if streaming.gold is not None:
-            streaming.gold.build()
+        if gold is not None:
+            gold.build()
     finally:
-        if streaming.gold is not None:
-            streaming.gold.close()
-
-
-def start_live_gold(
-    tables: Pipeline, every: float | None, subscriptions: Sequence[Subscription], metrics_address: str | None
-) -> tuple[LiveGold, JobMetrics | None] | tuple[None, None]:
-    """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
-    if every is None:
-        return None, None
-    from kwire_pipeline.live.live_gold import LiveGold
-    from kwire_pipeline.sinks import IncidentPublisher
-
-    metrics = _serve_metrics(metrics_address) if metrics_address else None
-    return LiveGold(tables, every, IncidentPublisher(tables, subscriptions, metrics), metrics), metrics
+        if gold is not None:
+            gold.close()
 
 
 def _serve_metrics(address: str) -> JobMetrics:
@@ -234,8 +211,3 @@ def _serve_metrics(address: str) -> JobMetrics:
     port, _ = metrics.serve(endpoint.host, endpoint.port)
     print_result("metrics", f"http://{endpoint.host}:{port}/metrics")
     return metrics
-
-
-def _print_new(report: IngestReport) -> None:
-    if report.rows or report.missing or report.refused:
-        print_result("silver", report)

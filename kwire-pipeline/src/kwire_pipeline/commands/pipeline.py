@@ -36,16 +36,11 @@ from kwire_pipeline.cli.pipeline_streams import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable
 
-    from kwire.client import PolledRequest
     from kwire.terminal.colors import Choice
-    from kwire_pipeline.cli.pipeline_streams import Streaming
     from kwire_pipeline.pipeline import Pipeline
     from kwire_pipeline.store.commits import PipelineStore
-
-    DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
 _SECONDS = FiniteRange(min=0, min_open=True)
 
@@ -236,8 +231,15 @@ def ingest(
         )
         for cluster_id, configs in desired_configs.items():
             print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
-        streaming = stream.start(tables, subscriptions)
-        _ingest(tables, inputs, polled_requests(intervals), stream, streaming)
+        live_gold = stream.start_gold(tables, subscriptions)
+        if inputs.bootstrap:
+            ingest_cluster(tables, inputs, polled_requests(intervals), stream, live_gold)
+        elif stream.stream:
+            stream_captures(tables, inputs.captures, stream, live_gold)
+        elif inputs.captures:
+            print_result("silver", tables.ingest_capture(*inputs.captures))
+        for path in inputs.recordings:
+            print_result(path, ingest_recording(tables, path))
         if gold:
             _build_gold(tables)
         print_result("done", f"{time.monotonic() - started:.1f} s in total")
@@ -247,24 +249,6 @@ def ingest(
 def _build_gold(tables: Pipeline) -> None:
     tables.gold()
     print_result("gold", "up to date")
-
-
-def _ingest(
-    tables: Pipeline,
-    inputs: IngestInputs,
-    requests: Sequence[PolledRequest],
-    options: StreamOptions,
-    streaming: Streaming | None,
-) -> None:
-    """Ingest what the options name."""
-    if inputs.bootstrap:
-        ingest_cluster(tables, inputs, requests, options, streaming)
-    elif streaming:
-        stream_captures(tables, inputs.captures, streaming)
-    elif inputs.captures:
-        print_result("silver", tables.ingest_capture(*inputs.captures))
-    for path in inputs.recordings:
-        print_result(path, ingest_recording(tables, path))
 
 
 @pipeline.command()

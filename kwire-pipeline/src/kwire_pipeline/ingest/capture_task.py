@@ -15,7 +15,13 @@ from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import check_begin, read_segment
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.source.capture_readers import CapturePartition, count_carried, read_partition, rows_in_capture
+from kwire_pipeline.source.capture_readers import (
+    CapturePartition,
+    count_carried,
+    read_partition,
+    rows_in_capture,
+    stops,
+)
 from kwire_pipeline.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
 from kwire_pipeline.source.missing_rows import recovered
 from kwire_pipeline.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
@@ -52,7 +58,7 @@ class CaptureTask(NamedTuple):
         listed = visible_segments(folder)
         # All segments may have been deleted; the capture continues later.
         first = row if not listed or matches(listed, fingerprint) else 0
-        new_segments = [segment for segment, stop in zip(listed, _stops(listed), strict=True) if stop > first]
+        new_segments = [segment for segment, stop in zip(listed, stops(listed), strict=True) if stop > first]
         damaged: dict[Segment, str] = {}
         holes: list[Hole] = []
         try:
@@ -142,7 +148,7 @@ def plan_parts(
     parts: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
     listed = segments(folder)
-    for segment, end in zip(listed, _stops(listed), strict=True):
+    for segment, end in zip(listed, stops(listed), strict=True):
         if segment.first_row >= stop or end <= start:
             continue
         if segment.first_row in bad:
@@ -187,8 +193,3 @@ def damage(segment: Segment) -> str:
     except UnreadableCapture as error:
         return error.reason.partition("\n")[0]
     return ""
-
-
-def _stops(listed: tuple[Segment, ...]) -> list[int]:
-    """Return the number of the row after each segment; the last segment is unbounded."""
-    return [segment.first_row for segment in listed[1:]] + [1 << 62] * bool(listed)

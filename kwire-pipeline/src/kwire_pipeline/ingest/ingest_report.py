@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from kwire._util.readable import counted
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
+if TYPE_CHECKING:
+    from kwire_pipeline.store.manifest import ReporterPolls
+
 SHOWN = 10
 """Maximum number of polls kept aside that the text of a report names."""
-
-
-class ReporterPolls(NamedTuple):
-    """The outcome of polls of a broker.
-
-    Attributes:
-        responded: True if any has a response.
-        failed: number of failures after the last response.
-        failing_since: time of the first of these failures in microseconds since 1970; None without one.
-    """
-
-    responded: bool
-    failed: int
-    failing_since: int | None = None
-
-    def followed_by(self, later: ReporterPolls) -> ReporterPolls:
-        """Return the outcome of these polls and later ones."""
-        if later.responded:
-            return later
-        return ReporterPolls(self.responded, self.failed + later.failed, self.failing_since or later.failing_since)
 
 
 @dataclass

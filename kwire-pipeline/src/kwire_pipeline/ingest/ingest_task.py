@@ -11,7 +11,6 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from uuid import uuid4
 
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import Segment, segments
@@ -22,9 +21,10 @@ from kwire_pipeline.ingest.attribution import broker_of, with_cluster
 from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls, is_impossible
 from kwire_pipeline.ingest.reporter_ingest import ReporterIngest
 from kwire_pipeline.ingest.resume_points import BEGINNING
-from kwire_pipeline.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
+from kwire_pipeline.ingest.row_files import IngestFiles, marked_rows, rows_of
 from kwire_pipeline.session import require_engine
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+from kwire_pipeline.source.capture_readers import stops
 from kwire_pipeline.source.missing_rows import MISSING
 from kwire_pipeline.store.manifest import (
     FileKind,
@@ -33,7 +33,7 @@ from kwire_pipeline.store.manifest import (
     UntimedRows,
     manifest,
 )
-from kwire_pipeline.store.record import STATE, reporter_key
+from kwire_pipeline.store.record import reporter_key
 from kwire_pipeline.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.storage.location import Location
-    from kwire_pipeline.silver.state_builder import StateBuilder
 
 FIRST_TIME = microseconds(datetime(1, 1, 1, tzinfo=UTC))
 LAST_TIME = microseconds(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
@@ -67,12 +66,12 @@ class IngestTask(NamedTuple):
 
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
-        with _Files(self) as output:
-            for (cluster_id, broker_id, *_), rows in groupby(
-                rows_of(output.drop_missing(output.drop_untimed(batches))), broker_of
-            ):
-                output.ingest(self, cluster_id, broker_id, rows)
-        yield manifest(output.entries)
+        with _Ingest(self) as ingest:
+            polls = rows_of(ingest.drop_missing(ingest.drop_untimed(batches)))
+            for (cluster_id, broker_id, *_), rows in groupby(polls, broker_of):
+                ingest.ingest(cluster_id, broker_id, rows)
+                ingest.end_reporters()
+        yield manifest(ingest.entries)
 
     def ingest_segments(self, folder: str, first: int) -> tuple[list[ManifestEntry], int]:
         """Ingest the rows of a capture from `first` on, in place.
@@ -80,32 +79,27 @@ class IngestTask(NamedTuple):
         Returns:
             The entries of the manifest, and the number of the next row.
         """
-        with _Files(self, bronze=False) as output:
-            stop = output.ingest_segments(self, folder, first)
-        return output.entries, stop
+        with _Ingest(self, bronze=False) as ingest:
+            stop = ingest.ingest_segments(folder, first)
+        return ingest.entries, stop
 
     def reopen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest known and late rows together. For `mapInArrow`; a last column marks the late rows.
 
         `reporters` has the state to start with.
         """
-        with _Files(self) as output:
+        with _Ingest(self) as ingest:
             for _, rows in groupby(marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
-                output.ingest_again(self, rows)
-        yield manifest(output.entries)
+                ingest.ingest_again(rows)
+                ingest.end_reporters()
+        yield manifest(ingest.entries)
 
     def set_aside(self, rows: Iterable[Row]) -> list[ManifestEntry]:
         """Keep rows aside that an ingest has taken for late ones (`extra_polls`), and return their manifest."""
-        with _Files(self) as output:
-            reporters: dict[str, ReporterIngest] = {}
+        with _Ingest(self) as ingest:
             for row in rows:
-                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
-                if key not in reporters:
-                    reporters[key] = ReporterIngest(key, self.reporters.get(key, {}), output)
-                reporters[key].set_aside(row, to_bronze=True)
-            for reporter in reporters.values():
-                output.end(reporter)
-        return output.entries
+                ingest.reporter(_key_of(row)).set_aside(row, to_bronze=True)
+        return ingest.entries
 
     def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Copy files of silver without the rows of `reporters` since their time `from`. For `mapInArrow` over files."""
@@ -135,16 +129,15 @@ class IngestTask(NamedTuple):
         yield manifest(entries)
 
 
-class _Files:
-    """The files of one task, and the entries of its manifest when it ends."""
+class _Ingest:
+    """The ingest of one task: its files, the brokers whose rows it applies, and the entries of its manifest."""
 
     def __init__(self, task: IngestTask, *, bronze: bool = True) -> None:
         if not task.reference_codec:
             require_engine()
-        self._output = Output(task.location)
-        self._silver = SilverFiles(self._output)
-        self._bronze = BronzeFiles(self._output, FileKind.BRONZE) if bronze else None
-        self._late = BronzeFiles(self._output, FileKind.LATE)
+        self._task = task
+        self._files = IngestFiles(Output(task.location), bronze=bronze)
+        self._reporters: dict[str, ReporterIngest] = {}
         self.entries: list[ManifestEntry] = []
         self._untimed = 0
 
@@ -152,88 +145,86 @@ class _Files:
         return self
 
     def __exit__(self, failed: object, *_: object) -> None:
-        files: tuple[SilverFiles | BronzeFiles | None, ...] = (self._silver, self._late, self._bronze)
-        for group in files:
-            written = [] if group is None else list(group.close())
-            if failed is None:
-                self.entries += written
+        if failed is None:
+            self.end_reporters()
+        written = list(self._files.close())
+        if failed is None:
+            self.entries += written
         if self._untimed:
             self.entries.append(UntimedRows(self._untimed))
 
-    def ingest(self, task: IngestTask, cluster_id: str | None, broker_id: int, rows: Iterator[Row]) -> None:
+    def reporter(self, key: str) -> ReporterIngest:
+        """Return the ingest of the broker with a `reporter_key`."""
+        if key not in self._reporters:
+            progress = self._task.reporters.get(key, {})
+            if "last_before" in progress:
+                progress = progress | {"last_before": min(progress["last_before"], self._task.latest)}
+            self._reporters[key] = ReporterIngest(key, progress, self._files)
+        return self._reporters[key]
+
+    def end_reporters(self) -> None:
+        """Write the remaining rows of brokers, and the entries of their progress."""
+        for reporter in self._reporters.values():
+            reporter.finish()
+            if reporter.applied or reporter.outside:
+                self.entries.append(reporter.end())
+        self._reporters.clear()
+
+    def ingest(self, cluster_id: str | None, broker_id: int, rows: Iterator[Row]) -> None:
         """Ingest the rows of one broker, in order of time."""
-        first = next(rows)
+        first, task = next(rows), self._task
         endpoint, poller_id = first.endpoint, first.poller_id
         cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
         # Failed polls that were ingested before the cluster was known are stored without it.
         unattributed = task.reporters.get(reporter_key("", broker_id, endpoint, poller_id), {})
         last_unattributed = unattributed.get("last", BEGINNING)
-        last = BEGINNING
-        reporter: ReporterIngest | None = None
         before: list[Row] = []
-        faults = task.clock_faults(reporter_key(cluster, broker_id, endpoint, poller_id))
+        reporter = self.reporter(reporter_key(cluster, broker_id, endpoint, poller_id))
+        faults = task.clock_faults(reporter.key)
         for recorded, known_cluster in with_cluster(faults.plausible(chain([first], rows)), cluster):
-            key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
-            if reporter is None or reporter.key != key:
-                if reporter is not None:
-                    self.end(reporter)
-                reporter = ReporterIngest(key, task.reporters.get(key, {}), self)
-                last = task.reporters.get(key, {}).get("last", BEGINNING)
+            reporter = self.reporter(reporter_key(known_cluster, broker_id, endpoint, poller_id))
             row = recorded._replace(cluster_id=recorded.cluster_id or known_cluster)
             at = microseconds(row.polled_at)
             if row.kind == "carried":
                 if not reporter.has_response(row):
                     reporter.apply(row)
             elif not recorded.cluster_id and recorded.frame is None and at <= last_unattributed:
-                self._late.add(row._replace(cluster_id=""))
-            elif at <= last:
-                self._late.add(row)
+                self._files.add_late(row._replace(cluster_id=""))
+            elif at <= reporter.ingested_until:
+                self._files.add_late(row)
             elif not _is_repeated(row, before):
                 reporter.apply(row, to_bronze=True)
             before = [*(other for other in before if other.polled_at == row.polled_at), row]
-        if reporter is None:  # all polls are kept aside
-            key = reporter_key(cluster, broker_id, endpoint, poller_id)
-            reporter = ReporterIngest(key, task.reporters.get(key, {}), self)
         for row in faults.found:
             reporter.set_aside(row._replace(cluster_id=row.cluster_id or cluster), to_bronze=True)
-        self.end(reporter)
 
-    def ingest_segments(self, task: IngestTask, folder: str, first: int) -> int:
+    def ingest_segments(self, folder: str, first: int) -> int:
         """Ingest the rows of a capture from a number on, and return the number of the next row."""
-        reporters: dict[str, ReporterIngest] = {}
         number = first
         listed = segments(folder)
-        for position, segment in enumerate(listed):
-            # The next segment begins at or before the first wanted row, so this one has none.
-            if position + 1 < len(listed) and listed[position + 1].first_row <= first:
+        for segment, stop in zip(listed, stops(listed), strict=True):
+            if stop <= first:
                 continue
             rows, number = _rows_of_segment(segment, first)
             # Within a segment, rows of several brokers are written as they answer, not in the order of their times.
-            by_reporter: dict[str, list[tuple[Row, bool]]] = defaultdict(list)
-            for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
-                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
-                by_reporter[key].append((row, carried))
+            by_reporter: dict[str, list[Row]] = defaultdict(list)
+            for row in sorted(rows, key=lambda row: row.polled_at):
+                by_reporter[_key_of(row)].append(row)
             for key, own in by_reporter.items():
-                reporter = reporters.get(key)
-                if reporter is None:
-                    reporter = reporters[key] = ReporterIngest(key, task.reporters.get(key, {}), self)
-                faults = task.clock_faults(key)
-                plausible = set(map(id, faults.plausible(row for row, carried in own if not carried)))
-                for row, carried in own:
-                    if id(row) in plausible or (carried and not reporter.has_response(row)):
+                reporter, faults = self.reporter(key), self._task.clock_faults(key)
+                plausible = set(map(id, faults.plausible(row for row in own if row.kind != "carried")))
+                for row in own:
+                    if id(row) in plausible or (row.kind == "carried" and not reporter.has_response(row)):
                         reporter.apply(row)
                 for row in faults.found:
                     reporter.set_aside(row)
-        for reporter in reporters.values():
-            self.end(reporter)
         return number
 
-    def ingest_again(self, task: IngestTask, marked: Iterator[tuple[Row, bool]]) -> None:
+    def ingest_again(self, marked: Iterator[tuple[Row, bool]]) -> None:
         """Ingest known and late rows of one broker, or of all unknown brokers of a cluster.
 
         Nothing is written unless a late row is new.
         """
-        reporters: dict[str, ReporterIngest] = {}
         waiting: list[tuple[Row, bool]] = []
         before: list[Row] = []
         any_new = False
@@ -246,23 +237,17 @@ class _Files:
             waiting.append((row, late))
             if any_new:
                 for marked_row in waiting:
-                    self._apply_again(task, reporters, *marked_row)
+                    self._apply_again(*marked_row)
                 waiting.clear()
-        for reporter in reporters.values():
-            self.end(reporter)
 
-    def _apply_again(self, task: IngestTask, reporters: dict[str, ReporterIngest], row: Row, late: bool) -> None:
-        key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
-        if key not in reporters:
-            progress = task.reporters.get(key, {})
-            before = {"last_before": min(progress.get("last_before", BEGINNING), task.latest)}
-            reporters[key] = ReporterIngest(key, progress | before, self)
+    def _apply_again(self, row: Row, late: bool) -> None:
+        reporter, task = self.reporter(_key_of(row)), self._task
         at = microseconds(row.polled_at)
         is_ahead = at > task.latest and has_live_polls(task.reporters, task.latest)
-        if at in reporters[key].aside or is_ahead or is_impossible(at):
-            reporters[key].set_aside(row, to_bronze=late, again=not late)
+        if at in reporter.aside or is_ahead or is_impossible(at):
+            reporter.set_aside(row, to_bronze=late, again=not late)
         else:
-            reporters[key].apply(row, to_bronze=late)
+            reporter.apply(row, to_bronze=late)
 
     def drop_untimed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows with a poll time; the manifest has the number of the others."""
@@ -291,46 +276,19 @@ class _Files:
             else:
                 yield batch
 
-    def add_to_bronze(self, row: Row) -> None:
-        """Store a row in bronze."""
-        assert self._bronze is not None
-        self._bronze.add(row)
 
-    def write_silver(self, builder: StateBuilder) -> None:
-        """Take the rows of silver so far."""
-        self._silver.add(builder.take())
-
-    def write_state(self, builder: StateBuilder) -> str:
-        """Write a state and return its path; empty for an empty state."""
-        rows = builder.state()
-        if not rows:
-            return ""
-        path = f"{STATE}/{uuid4().hex}.parquet"
-        self._output.write_rows(path, rows)
-        return path
-
-    def read_state(self, path: str) -> list[Row]:
-        """Read a state."""
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
-        return [row for batch in table.to_batches() for row in to_rows(batch)]
-
-    def end(self, reporter: ReporterIngest) -> None:
-        """Write the remaining rows of a reporter, and the entry of its progress."""
-        reporter.finish()
-        if reporter.applied or reporter.outside:
-            self.entries.append(reporter.end())
+def _key_of(row: Row) -> str:
+    return reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
 
 
-def _rows_of_segment(segment: Segment, first: int) -> tuple[list[tuple[Row, bool]], int]:
-    """Return the carried rows and the rows from a number on, each with whether it is carried, and the next number."""
+def _rows_of_segment(segment: Segment, first: int) -> tuple[list[Row], int]:
+    """Return the carried rows and the rows from a number on, and the next number."""
     number = segment.first_row
-    rows: list[tuple[Row, bool]] = []
+    rows: list[Row] = []
     for row in chain.from_iterable(map(to_rows, read_segment(segment))):
         is_carried = row.kind == "carried"
         if is_carried or number >= first:
-            rows.append((row, is_carried))
+            rows.append(row)
         number += not is_carried
     return rows, number
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
-from kwire_pipeline.ingest.ingest_report import IngestReport, ReporterPolls
+from kwire_pipeline.ingest.ingest_report import IngestReport
 from kwire_pipeline.store.manifest import FileKind, ReporterProgress, UnreadRows, WrittenFile
 from kwire_pipeline.store.record import StoreChange
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from kwire_pipeline.store.manifest import CaptureProgress, ManifestEntry
     from kwire_pipeline.store.record import CommitRecord
-
-__all__ = ["of_type", "oldest", "record_progress", "row_counts", "share_a_reporter", "to_change", "to_report"]
 
 T = TypeVar("T")
 
@@ -54,8 +52,7 @@ def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
     """Return the report that a manifest describes."""
     report = IngestReport(row_counts(entries))
     for reporter in of_type(entries, ReporterProgress):
-        polls = ReporterPolls(reporter.responded, reporter.failed_polls, reporter.failing_since)
-        report.add_polls(reporter.key, polls)
+        report.add_polls(reporter.key, reporter.polls)
         report.outside += reporter.outside
     report.missing += sorted(entry.reason for entry in of_type(entries, UnreadRows))
     return report

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.ingest.clock_faults import FEW, MOMENT
 from kwire_pipeline.ingest.resume_points import BEGINNING, kept_points, points_of
 from kwire_pipeline.silver.poll_order import OrderedPoll, PollOrder
 from kwire_pipeline.silver.state_builder import StateBuilder
-from kwire_pipeline.store.manifest import ReporterProgress, ResumePoint, date_of
+from kwire_pipeline.store.manifest import ReporterPolls, ReporterProgress, ResumePoint, date_of
 
 if TYPE_CHECKING:
     from kwire.capture.rows import Row
+    from kwire_pipeline.ingest.row_files import IngestFiles
 
 BATCH_ROWS = 64
 """Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
 
 FAULTS_KEPT = 1_000
 """Maximum number of times of polls kept aside that the progress of a broker has, newest last. Chosen."""
-
-
-class ReporterFiles(Protocol):
-    """The files that the ingest of a broker writes to."""
-
-    def add_to_bronze(self, row: Row) -> None:
-        """Store a row in bronze."""
-
-    def write_silver(self, builder: StateBuilder) -> None:
-        """Take the rows of silver so far."""
-
-    def write_state(self, builder: StateBuilder) -> str:
-        """Write a state and return its path; empty for an empty state."""
-
-    def read_state(self, path: str) -> list[Row]:
-        """Read a state."""
 
 
 class ReporterIngest:
@@ -44,9 +29,12 @@ class ReporterIngest:
         key: the `reporter_key`.
         progress: the start of the ingest, an entry of `StoreProgress.reporters` or a result of `state_at`.
         output: the files.
+
+    Attributes:
+        ingested_until: the time of the last poll of earlier ingests, in microseconds since 1970.
     """
 
-    def __init__(self, key: str, progress: dict[str, Any], output: ReporterFiles) -> None:
+    def __init__(self, key: str, progress: dict[str, Any], output: IngestFiles) -> None:
         self.key = key
         self._output = output
         self._builder = StateBuilder()
@@ -63,11 +51,10 @@ class ReporterIngest:
         self._tail: list[OrderedPoll] = []
         """A few polls after a gap, which are applied when others follow, or the ingest ends."""
         self._last: int = progress.get("last", BEGINNING)
+        self.ingested_until = self._last
         self._last_before: int = progress.get("last_before", BEGINNING)
         self._cluster = ("", "")
-        self._responded = False
-        self._failed_polls = 0
-        self._failing_since: int | None = None
+        self._polls = ReporterPolls(False, 0)
         self._order = PollOrder()
         self.applied = 0
         self.aside: list[int] = list(progress.get("aside", ()))
@@ -174,11 +161,9 @@ class ReporterIngest:
             self._last = max(self._last, at)
         applied = self._builder.apply(row)
         self._state_is_current = False
-        if row.kind == "error":
-            self._failed_polls += 1
-            self._failing_since = self._failing_since or at
-        elif row.kind != "carried":
-            self._responded, self._failed_polls, self._failing_since = True, 0, None
+        if row.kind != "carried":
+            has_failed = row.kind == "error"
+            self._polls = self._polls.followed_by(ReporterPolls(False, 1, at) if has_failed else ReporterPolls(True, 0))
         self.applied += 1
         if applied.cluster_id:
             self._cluster = f"{row.broker_id}/{row.endpoint}", applied.cluster_id
@@ -199,9 +184,7 @@ class ReporterIngest:
             starts=kept_points(self._starts),
             address=address,
             cluster=cluster,
-            responded=self._responded,
-            failed_polls=self._failed_polls,
-            failing_since=self._failing_since,
+            polls=self._polls,
             aside=self.aside[-FAULTS_KEPT:],
             outside=self.outside,
         )

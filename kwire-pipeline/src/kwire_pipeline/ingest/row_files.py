@@ -1,4 +1,4 @@
-"""Files of silver and bronze that an ingest writes, divided by day.
+"""Files of silver, bronze, and states that an ingest writes, divided by day.
 
 Rows are written in groups, so memory is bounded by one group per table.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from kwire.capture.rows import SCHEMA, to_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.manifest import FileKind, WrittenFile, date_of
-from kwire_pipeline.store.record import LATE
+from kwire_pipeline.store.record import LATE, STATE
 from kwire_pipeline.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.capture import Row
+    from kwire_pipeline.silver.state_builder import StateBuilder
 
 GROUP_ROWS = 100_000
 """Rows of a table of silver that are written at once. Chosen, not measured."""
@@ -118,6 +120,52 @@ class BronzeFiles:
             self._files[date].write(pa.Table.from_batches([to_batch(rows)]))
         self._waiting.clear()
         self._bytes = 0
+
+
+class IngestFiles:
+    """The files of one task. Without `bronze`, rows of bronze stay where they are, in a capture."""
+
+    def __init__(self, output: Output, *, bronze: bool) -> None:
+        self._output = output
+        self._silver = SilverFiles(output)
+        self._late = BronzeFiles(output, FileKind.LATE)
+        self._bronze = BronzeFiles(output, FileKind.BRONZE) if bronze else None
+
+    def add_to_bronze(self, row: Row) -> None:
+        """Store a row in bronze."""
+        assert self._bronze is not None
+        self._bronze.add(row)
+
+    def add_late(self, row: Row) -> None:
+        """Set a row aside that is not newer than the last one of its broker."""
+        self._late.add(row)
+
+    def write_silver(self, builder: StateBuilder) -> None:
+        """Take the rows of silver so far."""
+        self._silver.add(builder.take())
+
+    def write_state(self, builder: StateBuilder) -> str:
+        """Write a state and return its path; empty for an empty state."""
+        rows = builder.state()
+        if not rows:
+            return ""
+        path = f"{STATE}/{uuid4().hex}.parquet"
+        self._output.write_rows(path, rows)
+        return path
+
+    def read_state(self, path: str) -> list[Row]:
+        """Read a state."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
+        return [row for batch in table.to_batches() for row in to_rows(batch)]
+
+    def close(self) -> Iterator[WrittenFile]:
+        """Write the remaining rows and return the files."""
+        yield from self._silver.close()
+        yield from self._late.close()
+        if self._bronze is not None:
+            yield from self._bronze.close()
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:

@@ -9,9 +9,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from kwire_pipeline.ingest.ingest_report import ReporterPolls
 from kwire_pipeline.live.backoff import TEMPORARY, Backoff
 from kwire_pipeline.sinks.delivery import SETTLING
+from kwire_pipeline.store.manifest import ReporterPolls
 
 if TYPE_CHECKING:
     from kwire_pipeline.ingest.ingest_report import IngestReport
@@ -34,7 +34,7 @@ class LiveGold:
         every: seconds between the beginnings of two builds; a build that takes longer is followed by
             the next one at once.
         publisher: sends the incidents of each build.
-        metrics: gets the duration of each build.
+        metrics: gets the report of each ingest, and the duration of each build.
     """
 
     def __init__(
@@ -56,6 +56,8 @@ class LiveGold:
 
         That build ends when the incident is old enough to be sent. Streams may call this from their threads.
         """
+        if self._metrics is not None:
+            self._metrics.add_report(report)
         with self._lock:
             for key, polls in report.polls.items():
                 before = self._polls.get(key, ReporterPolls(True, 0))

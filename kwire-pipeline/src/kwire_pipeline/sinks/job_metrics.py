@@ -28,52 +28,32 @@ class JobMetrics:
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
-        self._rows = Counter("kwire_pipeline_rows", "Rows added to tables.", ["table"], registry=registry)
-        self._late = Counter("kwire_pipeline_late_frames", "Frames that reopened an earlier day.", registry=registry)
-        self._repeated = Counter("kwire_pipeline_repeated_frames", "Frames ingested before.", registry=registry)
-        self._last_ingest = Gauge(
-            "kwire_pipeline_last_ingest_timestamp_seconds", "Time of the last ingest.", registry=registry
-        )
-        self._last_gold = Gauge(
-            "kwire_pipeline_last_gold_timestamp_seconds", "Time of the last build of gold.", registry=registry
-        )
-        self._gold_seconds = Gauge(
-            "kwire_pipeline_gold_build_seconds", "Duration of the last build of gold.", registry=registry
-        )
-        self._failed_builds = Counter(
-            "kwire_pipeline_failed_builds", "Builds of gold that failed and are tried again.", registry=registry
-        )
-        self._newest_poll = Gauge(
-            "kwire_pipeline_newest_poll_timestamp_seconds",
-            "Time of the newest ingested poll of a cluster, as of the last build.",
-            ["cluster_id"],
-            registry=registry,
-        )
-        self._bytes = Gauge(
-            "kwire_pipeline_table_bytes", "Size of the files of a table's newest version.", ["table"], registry=registry
-        )
-        self._pending = Gauge(
-            "kwire_pipeline_pending_notices", "Notices that a sink lacks, tried or not.", ["sink"], registry=registry
-        )
+
+        def counter(name: str, doc: str, *labels: str) -> Counter:
+            return Counter(f"kwire_pipeline_{name}", doc, labels, registry=registry)
+
+        def gauge(name: str, doc: str, *labels: str) -> Gauge:
+            return Gauge(f"kwire_pipeline_{name}", doc, labels, registry=registry)
+
+        newest_poll = "Time of the newest ingested poll of a cluster, as of the last build."
+        failed = "Notices that a sink lacks and has not accepted at the last attempt."
+        owned = "1 if this job sends the notices of the sink, 0 if another one does."
+        self._rows = counter("rows", "Rows added to tables.", "table")
+        self._late = counter("late_frames", "Frames that reopened an earlier day.")
+        self._repeated = counter("repeated_frames", "Frames ingested before.")
+        self._last_ingest = gauge("last_ingest_timestamp_seconds", "Time of the last ingest.")
+        self._last_gold = gauge("last_gold_timestamp_seconds", "Time of the last build of gold.")
+        self._gold_seconds = gauge("gold_build_seconds", "Duration of the last build of gold.")
+        self._failed_builds = counter("failed_builds", "Builds of gold that failed and are tried again.")
+        self._newest_poll = gauge("newest_poll_timestamp_seconds", newest_poll, "cluster_id")
+        self._bytes = gauge("table_bytes", "Size of the files of a table's newest version.", "table")
+        self._pending = gauge("pending_notices", "Notices that a sink lacks, tried or not.", "sink")
         # Incidents have labels of few values: neither their topics nor their ids.
-        labels = ["cluster_id", "kind"]
-        self._new = Counter("kwire_pipeline_incidents", "Incidents that were new.", labels, registry=registry)
-        self._open = Gauge("kwire_pipeline_open_incidents", "Incidents that last.", labels, registry=registry)
-        self._dead = Counter(
-            "kwire_pipeline_dead_letters", "Notices that a sink refused for good.", ["sink"], registry=registry
-        )
-        self._failed = Gauge(
-            "kwire_pipeline_failed_notices",
-            "Notices that a sink lacks and has not accepted at the last attempt.",
-            ["sink"],
-            registry=registry,
-        )
-        self._owned = Gauge(
-            "kwire_pipeline_sends_notices",
-            "1 if this job sends the notices of the sink, 0 if another one does.",
-            ["sink"],
-            registry=registry,
-        )
+        self._new = counter("incidents", "Incidents that were new.", "cluster_id", "kind")
+        self._open = gauge("open_incidents", "Incidents that last.", "cluster_id", "kind")
+        self._dead = counter("dead_letters", "Notices that a sink refused for good.", "sink")
+        self._failed = gauge("failed_notices", failed, "sink")
+        self._owned = gauge("sends_notices", owned, "sink")
         self._open_labels: set[tuple[str, str]] = set()
         self._totals: dict[tuple[Counter, tuple[str, ...]], int] = {}
         """The totals of ledgers that counters show, by counter and labels."""

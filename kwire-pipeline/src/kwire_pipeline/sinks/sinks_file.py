@@ -17,24 +17,26 @@ Nodes of YAML are read instead of values, since they have lines. Errors show no 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from kwire.errors import KwireError
 from kwire.protocol import Endpoint
 from kwire_pipeline.gold.diagnosis.incident import IncidentKind
 from kwire_pipeline.sinks.notice import Severity
-from kwire_pipeline.sinks.payloads import MessagePayload
+from kwire_pipeline.sinks.payloads import MESSAGE, MessagePayload, alertmanager_payload
 from kwire_pipeline.sinks.sink import load_callable
 from kwire_pipeline.sinks.subscription import TROUBLE, IncidentFilter, Subscription
 from kwire_pipeline.sinks.webhook import RESOLVE_TIMEOUT, AlertmanagerSink, WebhookSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
     from yaml.nodes import Node
 
+    from kwire_pipeline.sinks.notice import IncidentNotice
     from kwire_pipeline.sinks.sink import IncidentSink
 
     Build: TypeAlias = Callable[[Mapping[str, Node], str | None, Path], IncidentSink]
@@ -113,11 +115,21 @@ def _compose(path: Path) -> Node:
     return document
 
 
+@contextmanager
+def _mistakes_at(node: Node) -> Iterator[None]:
+    """Let a `ValueError` be a mistake at a node."""
+    try:
+        yield
+    except ValueError as error:
+        raise _Mistake(node, str(error)) from None
+
+
 def _read_sink(node: Node, folder: Path) -> Subscription:
+    http = {"headers", "token_file"}
     types: Mapping[str, tuple[Collection[str], Collection[str], Build]] = {
-        "webhook": ({"url"}, {"headers", "token_file"}, _webhook),
-        "alertmanager": ({"url"}, {"headers", "token_file", "resolve_timeout"}, _alertmanager),
-        "slack": ({"url"}, {"headers", "token_file", "template"}, _slack),
+        "webhook": ({"url"}, http, _http),
+        "alertmanager": ({"url"}, {*http, "resolve_timeout"}, _http),
+        "slack": ({"url"}, {*http, "template"}, _http),
         "topic": ({"topic", "bootstrap"}, {"settings"}, _topic),
         "python": ({"function"}, (), _function),
     }
@@ -130,17 +142,13 @@ def _read_sink(node: Node, folder: Path) -> Subscription:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) or name == "metrics":
             raise _Mistake(values["name"], "expected letters, digits, '.', '_', and '-', and not 'metrics'")
     filter = _read_filter(values)
-    try:
+    with _mistakes_at(node):
         return Subscription(build(values, name, folder), filter)
-    except ValueError as error:
-        raise _Mistake(node, str(error)) from None
 
 
 def _read_filter(values: Mapping[str, Node]) -> IncidentFilter:
     def texts(key: str, allowed: Collection[str] | None = None) -> tuple[str, ...]:
-        if key not in values:
-            return ()
-        nodes = _list(values[key])
+        nodes = _list(values[key]) if key in values else ()
         return tuple(_text(node) if allowed is None else _one_of(node, allowed) for node in nodes)
 
     kinds, severities = texts("kinds", [*IncidentKind]), texts("severities", [*Severity])
@@ -149,63 +157,43 @@ def _read_filter(values: Mapping[str, Node]) -> IncidentFilter:
     return IncidentFilter(kinds, severities, texts("clusters"), texts("topics"))
 
 
-def _webhook(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
-    url, headers, token_file = _http_options(values, folder)
-    return WebhookSink(url, headers=headers, token_file=token_file, name=name)
-
-
-def _alertmanager(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
-    url, headers, token_file = _http_options(values, folder)
-    resolve_timeout = RESOLVE_TIMEOUT
-    if (node := values.get("resolve_timeout")) is not None:
-        match = re.fullmatch(r"([1-9][0-9]{0,5})(s|m|h)", _text(node))
-        if match is None:
-            raise _Mistake(node, "expected a duration such as 5m, as in the configuration of Alertmanager")
-        resolve_timeout = int(match[1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
-    return AlertmanagerSink(url, headers=headers, token_file=token_file, resolve_timeout=resolve_timeout, name=name)
-
-
-def _slack(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
-    url, headers, token_file = _http_options(values, folder)
-    payload = MessagePayload()
-    if (node := values.get("template")) is not None:
-        try:
-            payload = MessagePayload(_text(node))
-        except ValueError as error:
-            raise _Mistake(node, str(error)) from None
-    return WebhookSink(url, headers=headers, token_file=token_file, payload=payload, name=name)
-
-
-def _http_options(values: Mapping[str, Node], folder: Path) -> tuple[str, dict[str, str], Path | None]:
-    """Return URL, headers, and file of the token, after a webhook has accepted each of them."""
-
-    def check(node: Node, headers: Mapping[str, str] | None = None, token_file: Path | None = None) -> None:
-        try:
-            WebhookSink(url, headers=headers, token_file=token_file)
-        except ValueError as error:
-            raise _Mistake(node, str(error)) from None
-
+def _http(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
+    """Return a receiver of HTTP, after a webhook has accepted each of its options."""
     url, token_file = _text(values["url"]), None
-    check(values["url"])
+    with _mistakes_at(values["url"]):
+        WebhookSink(url)
     nodes = _mapping(values["headers"], (), None) if "headers" in values else {}
     headers = {key: _text(node) for key, node in nodes.items()}
     for key, node in nodes.items():
-        check(node, {key: headers[key]})
+        with _mistakes_at(node):
+            WebhookSink(url, headers={key: headers[key]})
     if "token_file" in values:
         token_file = folder / _text(values["token_file"])
-        check(values["token_file"], headers, token_file)
-    return url, headers, token_file
+        with _mistakes_at(values["token_file"]):
+            WebhookSink(url, headers=headers, token_file=token_file)
+    if values["type"].value == "alertmanager":
+        timeout = _resolve_timeout(values["resolve_timeout"]) if "resolve_timeout" in values else RESOLVE_TIMEOUT
+        return AlertmanagerSink(url, headers=headers, token_file=token_file, resolve_timeout=timeout, name=name)
+    payload: Callable[[IncidentNotice], Any] = alertmanager_payload
+    if values["type"].value == "slack":
+        with _mistakes_at(values.get("template", values["type"])):
+            payload = MessagePayload(_text(values["template"]) if "template" in values else MESSAGE)
+    return WebhookSink(url, headers=headers, token_file=token_file, payload=payload, name=name)
+
+
+def _resolve_timeout(node: Node) -> float:
+    match = re.fullmatch(r"([1-9][0-9]{0,5})(s|m|h)", _text(node))
+    if match is None:
+        raise _Mistake(node, "expected a duration such as 5m, as in the configuration of Alertmanager")
+    return int(match[1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
 
 
 def _topic(values: Mapping[str, Node], name: str | None, folder: Path) -> IncidentSink:
     from kwire_pipeline.sinks.kafka_topic import KafkaTopicSink, invalid_settings
 
     bootstrap = _text(values["bootstrap"])
-    for address in bootstrap.split(","):
-        try:
-            Endpoint.parse(address.strip())
-        except ValueError as error:
-            raise _Mistake(values["bootstrap"], str(error)) from None
+    with _mistakes_at(values["bootstrap"]):
+        Endpoint.parse_all(bootstrap)
     nodes = _mapping(values["settings"], (), None) if "settings" in values else {}
     settings = {key: _text(node) for key, node in nodes.items()}
     settings |= {key: str(folder / text) for key, text in settings.items() if key.endswith(".location")}
@@ -219,10 +207,8 @@ def _topic(values: Mapping[str, Node], name: str | None, folder: Path) -> Incide
 
 
 def _function(values: Mapping[str, Node], name: str | None, _: Path) -> IncidentSink:
-    try:
+    with _mistakes_at(values["function"]):
         return load_callable(_text(values["function"]), name)
-    except ValueError as error:
-        raise _Mistake(values["function"], str(error)) from None
 
 
 def _mapping(node: Node, required: Collection[str], allowed: Collection[str] | None) -> dict[str, Node]:

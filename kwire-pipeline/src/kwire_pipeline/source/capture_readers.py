@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -31,67 +32,56 @@ log = logging.getLogger(__name__)
 UNBOUNDED = 1 << 62
 """Number of a row after all rows."""
 
-ALL_ROWS = RowSelection()
+
+class ReadOptions(NamedTuple):
+    """The options of a read.
+
+    Attributes:
+        selection: the rows to return.
+        columns: their columns; None for all.
+        ignore_damaged: True to pass over segments that cannot be read.
+        policy: the policy for missing rows.
+    """
+
+    selection: RowSelection = RowSelection()
+    columns: tuple[str, ...] | None = None
+    ignore_damaged: bool = False
+    policy: MissingRowsPolicy = MissingRowsPolicy.REPORT
 
 
+ALL_ROWS = ReadOptions()
+
+
+@dataclass
 class CapturePartition(InputPartition):
     """The rows of one segment from `start` to before `stop`.
 
-    With `first`, the rows effective at `start` come before them. `columns` is None for all. `read_until` is the number
-    of the row that the reader needs next, and `previous` the segment before: rows between them and `first_row` are
-    missing (`kwire_pipeline.source.missing_rows`). It is None if the reader has no row before.
+    With `first`, the rows effective at `start` come before them. `read_until` is the number of the row that the reader
+    needs next, and `previous` the segment before: rows between them and `first_row` are missing
+    (`kwire_pipeline.source.missing_rows`). It is None if the reader has no row before.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        first_row: int,
-        start: int,
-        stop: int,
-        *,
-        first: bool,
-        selection: RowSelection = ALL_ROWS,
-        read_until: int | None = None,
-        previous: int | None = None,
-    ) -> None:
-        super().__init__((folder, first_row, start, stop, first))
-        self.read_until = read_until
-        self.previous = previous
-        self.policy = MissingRowsPolicy.REPORT
-        self.selection = selection
-        self.columns: tuple[str, ...] | None = None
-        self.ignore_damaged = False
-        self.folder = folder
-        self.first_row = first_row
-        self.start = start
-        self.stop = stop
-        self.first = first
+    folder: str
+    first_row: int
+    start: int
+    stop: int
+    first: bool
+    read_until: int | None = None
+    previous: int | None = None
+    options: ReadOptions = ALL_ROWS
 
 
 class CaptureReader(DataSourceReader):
     """Reads the rows that a capture has when the read is planned."""
 
-    def __init__(
-        self,
-        folder: str,
-        start: int,
-        stop: int,
-        selection: RowSelection,
-        columns: tuple[str, ...],
-        ignore_damaged: bool,
-        policy: MissingRowsPolicy = MissingRowsPolicy.REPORT,
-    ) -> None:
+    def __init__(self, folder: str, start: int, stop: int, options: ReadOptions) -> None:
         self._folder = folder
         self._start = start
         self._stop = stop
-        self._selection = selection
-        self._columns = columns
-        self._ignore_damaged = ignore_damaged
-        self._policy = policy
+        self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        planned = plan_partitions(self._folder, self._start, self._stop, begins=True, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged, self._policy)
+        return plan_partitions(self._folder, self._start, self._stop, begins=True, options=self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
@@ -102,7 +92,7 @@ class PushdownCaptureReader(CaptureReader):
     """Applies filters of a query while it reads. Spark rejects such readers where pushdown is disabled."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        self._selection = self._selection.narrowed(filters)
+        self._options = self._options._replace(selection=self._options.selection.narrowed(filters))
         return filters
 
 
@@ -113,23 +103,11 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
     Another capture in the same folder is read from its beginning.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        start: int,
-        cluster: PolledCluster | None,
-        selection: RowSelection = ALL_ROWS,
-        columns: tuple[str, ...] | None = None,
-        ignore_damaged: bool = False,
-        policy: MissingRowsPolicy = MissingRowsPolicy.REPORT,
-    ) -> None:
-        self._policy = policy
+    def __init__(self, folder: str, start: int, cluster: PolledCluster | None, options: ReadOptions = ALL_ROWS) -> None:
         self._folder = folder
         self._start = start
         self._cluster = cluster
-        self._selection = selection
-        self._columns = columns
-        self._ignore_damaged = ignore_damaged
+        self._options = options
 
     def initialOffset(self) -> dict[str, Any]:
         return {"row": self._start, "fingerprint": ""}
@@ -150,8 +128,7 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         first = self.first_row(start)
         begins = first == self._start
-        planned = plan_partitions(self._folder, first, end["row"], begins=begins, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged, self._policy)
+        return plan_partitions(self._folder, first, end["row"], begins=begins, options=self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
@@ -170,47 +147,31 @@ class CaptureStreamReader(BaseCaptureStreamReader):
         return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
 
-def _with_options(
-    partitions: list[CapturePartition],
-    columns: tuple[str, ...] | None,
-    ignore_damaged: bool,
-    policy: MissingRowsPolicy,
-) -> list[CapturePartition]:
-    for partition in partitions:
-        partition.policy = policy
-        partition.columns, partition.ignore_damaged = columns, ignore_damaged
-    return partitions
-
-
 def plan_partitions(
-    folder: str, start: int, stop: int, *, begins: bool, selection: RowSelection = ALL_ROWS
+    folder: str, start: int, stop: int, *, begins: bool, options: ReadOptions = ALL_ROWS
 ) -> list[CapturePartition]:
     """Return the partitions with the selected rows from `start` to before `stop`.
 
     With `begins`, no rows before `start` were read, so the effective rows come first.
     """
     partitions: list[CapturePartition] = []
+    previous: int | None = None
     listed = segments(folder)
-    for position, segment in enumerate(listed):
-        end = listed[position + 1].first_row if position + 1 < len(listed) else UNBOUNDED
-        if segment.first_row < stop and end > start and selection.includes(segment):
+    for segment, end in zip(listed, stops(listed), strict=True):
+        if segment.first_row < stop and end > start and options.selection.includes(segment):
             first = not partitions and begins
-            previous = listed[position - 1].first_row if position else None
             # A capture may begin at any row, since old segments may be deleted.
-            read_until = None if first else start if previous is None else max(start, previous)
-            partitions.append(
-                CapturePartition(
-                    folder,
-                    segment.first_row,
-                    max(start, segment.first_row),
-                    min(stop, end),
-                    first=first,
-                    selection=selection,
-                    read_until=read_until,
-                    previous=previous,
-                )
-            )
+            read_until = None if first else max(start, previous or 0)
+            rows = max(start, segment.first_row), min(stop, end)
+            part = CapturePartition(folder, segment.first_row, *rows, first, read_until, previous, options)
+            partitions.append(part)
+        previous = segment.first_row
     return partitions
+
+
+def stops(listed: Sequence[Segment]) -> list[int]:
+    """Return the number of the row after each segment; the last segment is unbounded."""
+    return [segment.first_row for segment in listed[1:]] + [UNBOUNDED] * bool(listed)
 
 
 def rows_in_capture(folder: str) -> int:
@@ -231,15 +192,15 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
     """
     try:
         for rows in _read_rows(part):
-            yield rows if part.columns is None else rows.select(part.columns)
+            yield rows if part.options.columns is None else rows.select(part.options.columns)
     except UnreadableCapture as damaged:
-        if not part.ignore_damaged:
+        if not part.options.ignore_damaged:
             raise
         log.warning("passing over the rest of a damaged segment: %s", damaged)
 
 
 def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
-    selection = part.selection
+    selection = part.options.selection
     number = part.first_row
     missing = _missing_before(part)
     effective: dict[RequestKey, pa.RecordBatch] = {}
@@ -248,7 +209,7 @@ def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
         own = batch.slice(carried)
         if missing is not None and own.num_rows:
             at = own.column("polled_at")[0]
-            yield selection.within(report(missing[0], part.policy, at))
+            yield selection.within(report(missing[0], part.options.policy, at))
             for rows in recovered(batch.slice(0, carried), missing[1], microseconds(at.as_py())):
                 yield selection.within(selection.of_brokers(rows))
             missing = None

@@ -45,7 +45,13 @@ from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
 from kwire_pipeline.session import use_driver_python
 from kwire_pipeline.source.bronze import DDL
-from kwire_pipeline.source.capture_readers import UNBOUNDED, CaptureReader, CaptureStreamReader, PushdownCaptureReader
+from kwire_pipeline.source.capture_readers import (
+    UNBOUNDED,
+    CaptureReader,
+    CaptureStreamReader,
+    PushdownCaptureReader,
+    ReadOptions,
+)
 from kwire_pipeline.source.capture_segments import capture_location
 from kwire_pipeline.source.missing_rows import MissingRowsPolicy
 from kwire_pipeline.source.row_selection import RowSelection
@@ -133,32 +139,24 @@ class KwireSource(DataSource):
             finally:
                 polling.stop()
         reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
-        columns = tuple(schema.names)
-        return reader_class(
-            folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"), self._policy()
-        )
+        return reader_class(folder, first, stop, self._read_options(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         folder, start, cluster = self._folder(), self._row_number("fromRow", 0), self._cluster()
-        columns, ignore_damaged = tuple(schema.names), self._flag("ignoreDamaged")
+        options = self._read_options(schema)
         for option, limit_class in (("maxFilesPerTrigger", "ReadMaxFiles"), ("maxBytesPerTrigger", "ReadMaxBytes")):
             if option in self.options:
                 reader_class, limit = _limited(option, limit_class, self._row_number(option, 1))
-                return reader_class(
-                    folder, start, cluster, self._selection(), columns, ignore_damaged, self._policy(), limit
-                )
-        return CaptureStreamReader(folder, start, cluster, self._selection(), columns, ignore_damaged, self._policy())
+                return reader_class(folder, start, cluster, options, limit)
+        return CaptureStreamReader(folder, start, cluster, options)
 
-    def _selection(self) -> RowSelection:
+    def _read_options(self, schema: StructType) -> ReadOptions:
         clusters, brokers = self._list("clusters"), self._list("brokers")
         if brokers is not None and not all(broker.removeprefix("-").isdigit() for broker in brokers):
             raise InvalidOption("brokers", self.options["brokers"], "ids of brokers, separated by commas")
-        return RowSelection(
-            self._time("since"),
-            self._time("until"),
-            clusters,
-            None if brokers is None else frozenset(map(int, brokers)),
-        )
+        ids = None if brokers is None else frozenset(map(int, brokers))
+        selection = RowSelection(self._time("since"), self._time("until"), clusters, ids)
+        return ReadOptions(selection, tuple(schema.names), self._flag("ignoreDamaged"), self._policy())
 
     def _list(self, option: str) -> frozenset[str] | None:
         value = self.options.get(option)

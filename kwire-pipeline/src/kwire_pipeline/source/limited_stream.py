@@ -13,16 +13,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kwire.capture.folder import segments
-from kwire_pipeline.source.capture_readers import BaseCaptureStreamReader, rows_in_capture
+from kwire_pipeline.source.capture_readers import BaseCaptureStreamReader, rows_in_capture, stops
 from kwire_pipeline.source.capture_segments import fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.capture.folder import Segment
+    from kwire_pipeline.source.capture_readers import ReadOptions
     from kwire_pipeline.source.live_source import PolledCluster
-    from kwire_pipeline.source.missing_rows import MissingRowsPolicy
-    from kwire_pipeline.source.row_selection import RowSelection
 
 
 class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailableNow):
@@ -32,17 +31,9 @@ class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailab
     """
 
     def __init__(
-        self,
-        folder: str,
-        start: int,
-        cluster: PolledCluster | None,
-        selection: RowSelection,
-        columns: tuple[str, ...],
-        ignore_damaged: bool,
-        policy: MissingRowsPolicy,
-        limit: ReadLimit,
+        self, folder: str, start: int, cluster: PolledCluster | None, options: ReadOptions, limit: ReadLimit
     ) -> None:
-        super().__init__(folder, start, cluster, selection, columns, ignore_damaged, policy)
+        super().__init__(folder, start, cluster, options)
         self._limit = limit
         self._target: int | None = None
 
@@ -69,8 +60,7 @@ def _stop(listed: Sequence[Segment], first: int, target: int, limit: ReadLimit) 
     """Return the row at which a batch that begins with `first` ends."""
     files = size = 0
     stop = first
-    for segment, following in zip(listed, [*listed[1:], None], strict=True):
-        end = target if following is None else following.first_row
+    for segment, end in zip(listed, [*stops(listed)[:-1], target], strict=True):
         if end <= first:
             continue
         files += 1

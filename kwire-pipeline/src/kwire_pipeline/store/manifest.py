@@ -7,18 +7,16 @@ others. Rows are written in groups, so memory is bounded by one group per table.
 
 from __future__ import annotations
 
-import builtins
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+import pickle
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
-
-from kwire_pipeline.store.record import DataFile
-from kwire_pipeline.tables import arrow_type
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kwire_pipeline.store.record import DataFile
 
 
 class FileKind(StrEnum):
@@ -60,15 +58,33 @@ class ResumePoint:
         return self.after < 0 or date_of(self.after) < date_of(self.until)
 
 
+class ReporterPolls(NamedTuple):
+    """The outcome of polls of a broker.
+
+    Attributes:
+        responded: True if any has a response.
+        failed: number of failures after the last response.
+        failing_since: time of the first of these failures in microseconds since 1970; None without one.
+    """
+
+    responded: bool
+    failed: int
+    failing_since: int | None = None
+
+    def followed_by(self, later: ReporterPolls) -> ReporterPolls:
+        """Return the outcome of these polls and later ones."""
+        if later.responded:
+            return later
+        return ReporterPolls(self.responded, self.failed + later.failed, self.failing_since or later.failing_since)
+
+
 @dataclass(frozen=True, slots=True)
 class ReporterProgress:
     """Progress of the ingest of a broker's frames.
 
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
-    `starts` the states to start again from, and `address` the broker and endpoint of `cluster`.
-    `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one, and
-    `failing_since` the time of the first of them in microseconds since 1970. `aside` has the times of polls that are
-    kept aside (`clock_faults`), and `outside` describes the new ones.
+    `starts` the states to start again from, `address` the broker and endpoint of `cluster`, and `polls` the outcome of
+    new polls. `aside` has the times of polls that are kept aside (`clock_faults`); `outside` describes the new ones.
     """
 
     key: str
@@ -77,11 +93,9 @@ class ReporterProgress:
     starts: list[ResumePoint]
     address: str
     cluster: str
-    responded: bool
-    failed_polls: int
-    failing_since: int | None = None
-    aside: list[int] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
+    polls: ReporterPolls
+    aside: list[int]
+    outside: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,71 +151,20 @@ class UnreadRows:
 
 ManifestEntry = WrittenFile | ReporterProgress | CaptureProgress | UntimedRows | UnreadRows
 
-_COLUMNS: dict[type[ManifestEntry], str] = {
-    WrittenFile: "file",
-    ReporterProgress: "reporter",
-    CaptureProgress: "capture",
-    UntimedRows: "untimed",
-    UnreadRows: "unread",
-}
-
-
-def _ddl_type(annotation: Any) -> str:
-    """Return the type of a field in Spark's DDL."""
-    if get_origin(annotation) is UnionType:  # all columns are nullable
-        [annotation] = set(get_args(annotation)) - {NoneType}
-    arguments = get_args(annotation)
-    match get_origin(annotation) or annotation:
-        case builtins.int:
-            return "bigint"
-        case builtins.bool:
-            return "boolean"
-        case builtins.dict:
-            return f"map<{','.join(map(_ddl_type, arguments))}>"
-        case builtins.list:
-            return f"array<{_ddl_type(*arguments)}>"
-        case cls if is_dataclass(cls):
-            types = get_type_hints(cls)
-            return f"struct<{','.join(f'{field.name}:{_ddl_type(types[field.name])}' for field in fields(cls))}>"
-        case cls if issubclass(cls, str):
-            return "string"
-    raise TypeError(f"no column of a manifest can hold {annotation}")
-
-
-_TYPES = {cls: _ddl_type(cls) for cls in _COLUMNS}
-
-MANIFEST = ", ".join(f"{name} {_TYPES[cls]}" for cls, name in _COLUMNS.items())
-"""The schema of a manifest: a column per class of entries; each row sets one of them."""
+MANIFEST = "entry binary"
+"""The schema of a manifest; each row is an entry."""
 
 
 def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
     """Return the entries as Arrow, for Spark to hand to the driver."""
     import pyarrow as pa
 
-    arrays = [
-        pa.array([asdict(entry) if type(entry) is cls else None for entry in entries], arrow_type(type_))
-        for cls, type_ in _TYPES.items()
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=list(_COLUMNS.values()))
+    return pa.RecordBatch.from_arrays([pa.array(map(pickle.dumps, entries), pa.binary())], names=["entry"])
 
 
 def entries_of(table: pa.Table) -> list[ManifestEntry]:
     """Return the entries of a manifest."""
-    return [_entry(row) for row in table.to_pylist(maps_as_pydicts="strict")]
-
-
-def _entry(row: dict[str, Any]) -> ManifestEntry:
-    for cls, name in _COLUMNS.items():
-        if (values := row[name]) is not None:
-            if cls is WrittenFile:
-                return WrittenFile(FileKind(values["kind"]), values["table"], DataFile(**values["file"]))
-            if cls is ReporterProgress:
-                values["starts"] = [ResumePoint(**point) for point in values["starts"]]
-            if cls is CaptureProgress:
-                values["damaged"] = [DamagedSegment(**segment) for segment in values["damaged"]]
-                values["holes"] = [Hole(**hole) for hole in values["holes"]]
-            return cls(**values)
-    raise ValueError("a row of the manifest is empty")
+    return [pickle.loads(entry) for entry in table["entry"].to_pylist()]  # noqa: S301  # of our own tasks
 
 
 def date_of(at: int) -> str:

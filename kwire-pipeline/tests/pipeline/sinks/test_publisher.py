@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.ingest.ingest_report import IngestReport, ReporterPolls
+from kwire_pipeline.ingest.ingest_report import IngestReport
 from kwire_pipeline.live.live_gold import LiveGold
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, IncidentPublisher, IncidentSink, Ledger
@@ -21,6 +21,7 @@ from kwire_pipeline.sinks.publisher import read_incidents
 from kwire_pipeline.sinks.sink import CallableSink
 from kwire_pipeline.sinks.webhook import WebhookSink
 from kwire_pipeline.store.commits import PipelineStore
+from kwire_pipeline.store.manifest import ReporterPolls
 from tests.eventually import eventually_sync
 from tests.pipeline.bronze_rows import failed_poll, response, table, topic
 from tests.pipeline.sinks.alerts import LONG_AGO, START, Recorder, incident, set_incidents, shown

@@ -19,6 +19,7 @@ from kwire.testing import FakeCluster
 from kwire_pipeline.source.capture_readers import (
     CapturePartition,
     CaptureStreamReader,
+    ReadOptions,
     plan_partitions,
     read_partition,
     rows_in_capture,
@@ -116,7 +117,7 @@ def rows_of(capture: Path, start: int, stop: int, policy: MissingRowsPolicy = Mi
     """Read rows as a stream does that has read those before `start`."""
     batches: list[pa.RecordBatch] = []
     for part in plan_partitions(str(capture), start, stop, begins=start == 0):
-        part.policy = policy
+        part.options = ReadOptions(policy=policy)
         batches += read_partition(part)
     return pa.Table.from_batches(batches, SCHEMA)
 
@@ -314,7 +315,9 @@ def test_rows_are_selected_by_time_cluster_and_broker(spark: SparkSession, captu
 def test_segments_outside_time_range_are_not_opened(capture: Path) -> None:
     first, *rest = segments(capture)
     assert first.last_time is not None
-    planned = plan_partitions(str(capture), 0, 300, begins=True, selection=RowSelection(since=rest[-1].first_time))
+    planned = plan_partitions(
+        str(capture), 0, 300, begins=True, options=ReadOptions(RowSelection(since=rest[-1].first_time))
+    )
 
     assert [part.first_row for part in planned] == [rest[-1].first_row]
     assert planned[0].first
