@@ -8,27 +8,17 @@ Spark and DuckDB run the same queries. The views show one snapshot; create them 
 
 from __future__ import annotations
 
-import re
-import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.storage.location import Location
 from kwire_pipeline.gold import TABLES
 from kwire_pipeline.session import own_meaning
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
-from kwire_pipeline.store.delta_table import is_own_file
-from kwire_pipeline.store.snapshot import has_partition_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from duckdb import DuckDBPyConnection
-    from duckdb.sqltypes import DuckDBPyType
 
     from kwire_pipeline.pipeline import Pipeline
-    from kwire_pipeline.store.record import DataFile
     from kwire_pipeline.store.snapshot import Snapshot
     from kwire_pipeline.tables import Table
 
@@ -208,159 +198,6 @@ def open_duckdb(snapshot: Snapshot) -> DuckDBPyConnection:
     for view in VIEWS:
         connection.execute(f"CREATE VIEW {view.name} AS {view.query.format(p='')}")
     return connection
-
-
-def write_duckdb(snapshot: Snapshot, path: Path) -> None:
-    """Write a database of DuckDB with persistent views of a snapshot, for other tools.
-
-    The views read the files of the snapshot, which `vacuum` deletes once they were replaced long enough ago.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    import duckdb
-
-    # It is built elsewhere: DuckDB does not find its log in a folder with a question mark.
-    with (
-        tempfile.TemporaryDirectory() as building,
-        tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=f".{path.name}-") as folder,
-    ):
-        built, new = Path(building) / "database", Path(folder) / "database"
-        with duckdb.connect(str(built)) as connection:
-            for statement in _statements(snapshot, connection):
-                connection.execute(statement)
-        shutil.copyfile(built, new)
-        new.replace(path)
-
-
-def _statements(snapshot: Snapshot, connection: DuckDBPyConnection) -> Iterator[str]:
-    for folder, table in tables().items():
-        connection.register("declared", table.stored().schema.empty_table())
-        declared = connection.table("declared")
-        types = dict(zip(declared.columns, declared.types, strict=True))
-        if files := snapshot.files(folder):
-            kind, query = "VIEW", _query_of_files(snapshot.location.child(folder), files, types, connection)
-        else:
-            columns = _select(types, {name: str(type) for name, type in types.items()})
-            kind, query = "TABLE", f"SELECT {columns} FROM declared"  # noqa: S608  # names of this package
-        yield f"CREATE {kind} {table.name} AS {query}"
-        connection.unregister("declared")
-        yield f"COMMENT ON {kind} {table.name} IS {_text(table.doc)}"
-        for column in table.columns:
-            yield f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_text(column.comment)}'
-    for view in VIEWS:
-        yield f"CREATE VIEW {view.name} AS {view.query.format(p='')}"
-        yield f"COMMENT ON VIEW {view.name} IS {_text(view.doc)}"
-
-
-class _FileGroup(NamedTuple):
-    """Files that one call of `read_parquet` reads.
-
-    Attributes:
-        columns: names and types of the columns of a file of another program; empty for files of kwire.
-        partition: the values of partition columns that are not in paths.
-    """
-
-    columns: tuple[tuple[str, str], ...]
-    partition: tuple[tuple[str, str], ...]
-
-
-def _query_of_files(
-    location: Location, files: list[DataFile], types: Mapping[str, DuckDBPyType], connection: DuckDBPyConnection
-) -> str:
-    """Return the query for the rows of files in the types of their table.
-
-    Files of other programs may have other types, and paths without the values of partition columns. DuckDB would unify
-    the types of all files, so each group of files with the same types is read by itself.
-    """
-    groups: dict[_FileGroup, list[str]] = {}
-    for file in files:
-        path = _text(_escape_glob(location.child(file.path).native))
-        partition = () if has_partition_path(file) else tuple(sorted(file.partition.items()))
-        columns = () if is_own_file(file.path) else _columns([path], connection, with_partitions=not partition)
-        groups.setdefault(_FileGroup(columns, partition), []).append(path)
-    queries = []
-    for group, paths in groups.items():
-        has_paths = not group.partition
-        names = dict(group.columns or _columns(paths, connection, with_partitions=has_paths))
-        values = {name: _text(value) for name, value in group.partition} or {name: f'"{name}"' for name in PARTITIONS}
-        selected = [_select(types, names)]
-        selected += [
-            f'CAST({values[name]} AS {type}) AS "{name}"'
-            for name, type in PARTITIONS.items()
-            if name in files[0].partition
-        ]
-        source = _parquet(paths, with_partitions=has_paths)
-        queries.append(f"SELECT {', '.join(selected)} FROM {source}")  # noqa: S608  # names of this package
-    return " UNION ALL ".join(queries)
-
-
-PARTITIONS = {"date": "VARCHAR", "hour": "INTEGER"}
-"""Partition columns and their types in DuckDB, which would guess them from the values."""
-
-
-def _parquet(paths: Iterable[str], *, with_partitions: bool) -> str:
-    options = f"union_by_name = true, hive_partitioning = {with_partitions}"
-    if with_partitions:
-        options += ", hive_types_autocast = false"
-    return f"read_parquet([{', '.join(paths)}], {options})"
-
-
-def _columns(
-    paths: Iterable[str], connection: DuckDBPyConnection, *, with_partitions: bool
-) -> tuple[tuple[str, str], ...]:
-    """Return the names and types of the columns that files have."""
-    rows = connection.execute(
-        f"DESCRIBE SELECT * FROM {_parquet(paths, with_partitions=with_partitions)}"  # noqa: S608  # names of this package
-    ).fetchall()
-    return tuple((str(name), str(type)) for name, type, *_ in rows)
-
-
-def _select(types: Mapping[str, DuckDBPyType], found: Mapping[str, str]) -> str:
-    """Return the columns of a query in the types of a table. Columns that files lack are null.
-
-    Args:
-        types: the declared types by column.
-        found: the types in files.
-    """
-    texts = dict.fromkeys(types, "NULL")
-    for name in types.keys() & found.keys():
-        # Both types are instants. One without a zone (INT96) is in UTC, and a cast would take the zone of the session.
-        has_zone = "TIME ZONE" in found[name] or "TIMESTAMPTZ" in found[name]
-        texts[name] = _in_utc(f'CAST("{name}" AS {types[name]})' if has_zone else f'"{name}"', types[name])
-    for name in types.keys() - found.keys():
-        texts[name] = f"CAST(NULL AS {str(types[name]).replace(_ZONED, 'TIMESTAMP')})"
-    return ", ".join(f'{text} AS "{name}"' for name, text in texts.items())
-
-
-def _in_utc(value: str, type: DuckDBPyType, depth: int = 0) -> str:
-    """Return an expression in a type, in which times are timestamps of UTC without a zone.
-
-    DuckDB shows and compares timestamps with a zone in the zone of whoever opens the database.
-    """
-    if _ZONED not in str(type):
-        return f"CAST({value} AS {type})"
-    item = f"item{depth}"
-    children: dict[str, DuckDBPyType] = {} if type.id.startswith("timestamp") else dict(type.children)  # type: ignore[arg-type]  # children of such types are pairs
-    if type.id == "list":
-        return f"list_transform({value}, lambda {item}: {_in_utc(item, children['child'], depth + 1)})"
-    if type.id == "map":
-        key, inner = (_in_utc(f"{item}.{name}", child, depth + 1) for name, child in children.items())
-        pairs = f"list_transform(map_entries({value}), lambda {item}: {{'key': {key}, 'value': {inner}}})"
-        return f"map_from_entries({pairs})"
-    if type.id == "struct":
-        parts = {name: f"struct_extract({value}, '{name}')" for name in children}
-        fields = (f"'{name}': {_in_utc(parts[name], child, depth + 1)}" for name, child in children.items())
-        return f"{{{', '.join(fields)}}}"
-    return f"make_timestamp(epoch_us({value}))"
-
-
-_ZONED = "TIMESTAMP WITH TIME ZONE"
-
-
-def _escape_glob(path: str) -> str:
-    """Return a path with DuckDB's wildcards escaped: it reads every path as a glob pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def _text(value: str) -> str:

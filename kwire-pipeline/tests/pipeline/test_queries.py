@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from kwire_pipeline.commands.pipeline import pipeline
 from kwire_pipeline.gold import TABLES
-from kwire_pipeline.gold.incidents import TABLE as INCIDENTS
-from kwire_pipeline.sql_views import VIEWS
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+from kwire_pipeline.sql_views import VIEWS, open_duckdb
 from kwire_pipeline.store.commits import PipelineStore
+from kwire_pipeline.tables import DATE
 from tests.pipeline.sinks.alerts import incident, set_incidents
 
 
@@ -55,20 +57,16 @@ def test_invalid_query_is_an_error_of_use(out: str, query: str) -> None:
     assert "Traceback" not in result.output
 
 
-def test_database_has_persistent_views_with_comments(out: str, tmp_path: Path) -> None:
-    database = tmp_path / "kafka.duckdb"
-    run("sql", "--out", out, "--database", str(database))
-    run("sql", "--out", out, "--database", str(database))  # replaced
+def test_cluster_without_partitions_is_shown(tmp_path: Path) -> None:
+    poll = {"polled_at": datetime(2026, 11, 21, 14, tzinfo=UTC), "broker_id": 1, "endpoint": "b:9092", "api_key": 3}
+    polls = [poll | {"cluster_id": "answers", "kind": "full"}, poll | {"cluster_id": "silent", "kind": "error"}]
+    query = "SELECT cluster_id, last_answered_at IS NULL, partitions, offline FROM current_clusters ORDER BY cluster_id"
 
-    with duckdb.connect(database, read_only=True) as connection:
-        assert connection.sql("SELECT kind FROM current_incidents").fetchall() == [("broker_killed",)]
-        for view in VIEWS:
-            connection.execute(f"SELECT * FROM {view.name}")
-        comments = dict(connection.sql("SELECT view_name, comment FROM duckdb_views()").fetchall())
-        columns = "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'incidents'"
-        meanings = dict(connection.sql(columns).fetchall())
-    assert {view.name: view.doc for view in VIEWS}.items() <= comments.items()
-    assert {column.name: column.comment for column in INCIDENTS.columns}.items() <= meanings.items()
+    with open_duckdb(PipelineStore(str(tmp_path)).snapshot()) as connection:
+        connection.register("polls", pa.Table.from_pylist(polls, SILVER_SCHEMAS["polls"].stored(DATE).schema))
+        found = connection.execute(query).fetchall()
+
+    assert found == [("answers", False, 0, 0), ("silent", True, None, None)]
 
 
 def test_registration_names_every_table_and_view(out: str) -> None:

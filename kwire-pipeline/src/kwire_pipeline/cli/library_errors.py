@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
+from kwire_pipeline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +22,8 @@ _STORAGE = frozenset({"deltalake", "_internal", "pyarrow", "duckdb", "_duckdb"})
 _SPARK = frozenset({"pyspark", "py4j"})
 
 
-class LibraryFailed(KwireError, RuntimeError):
-    """A library failed while a command worked on `folder`; `reason` has the remedy."""
-
-    def __init__(self, folder: str, reason: str) -> None:
-        super().__init__(folder, reason)
-        self.folder = folder
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.folder}: {self.reason}"
+class LibraryFailed(StoreError, RuntimeError):
+    """A library failed while a command worked on a folder."""
 
 
 @contextmanager

@@ -78,6 +78,26 @@ def _out_option(command: Callable[..., int]) -> Callable[..., int]:
     return click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")(run)
 
 
+def _store_option(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--out` to a command, which gets the store in that folder as `store`."""
+
+    @_out_option
+    @wraps(command)
+    def run(out: str, **options: Any) -> int:
+        require("deltalake", "spark")
+        from kwire.storage.location import UnsupportedLocation
+        from kwire_pipeline.store.commits import PipelineStore
+        from kwire_pipeline.store.errors import NotAStore
+
+        try:
+            store = PipelineStore(out, create=False)
+        except (NotAStore, UnsupportedLocation) as error:
+            raise click.BadParameter(str(error), param_hint="--out") from None
+        return command(store=store, **options)
+
+    return run
+
+
 _skew_option = click.option(
     "--max-clock-skew",
     type=Duration(),
@@ -252,13 +272,12 @@ def _build_gold(tables: Pipeline) -> None:
 
 
 @pipeline.command()
-@_out_option
+@_store_option
 @_skew_option
 @engine_options
-def gold(out: str, max_clock_skew: float, engine: EngineOptions) -> int:
+def gold(store: PipelineStore, max_clock_skew: float, engine: EngineOptions) -> int:
     """Compute agreed states and incidents (gold) from the changes (silver)."""
     require("pyspark", "spark")
-    store = _open_store(out)
     from kwire_pipeline.pipeline import Pipeline
 
     with engine.spark() as spark:
@@ -268,10 +287,9 @@ def gold(out: str, max_clock_skew: float, engine: EngineOptions) -> int:
 
 
 @pipeline.command()
-@_out_option
-def optimize(out: str) -> int:
+@_store_option
+def optimize(store: PipelineStore) -> int:
     """Merge small files. A stream does this itself."""
-    store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
     print_result("optimize", f"{counted(maintenance.optimize(store), 'file')} fewer")
@@ -279,14 +297,13 @@ def optimize(out: str) -> int:
 
 
 @pipeline.command()
-@_out_option
+@_store_option
 @click.option("--keep", type=_AGE, default="7d", show_default=True, metavar="AGE", help="Keep files up to this age.")
-def vacuum(out: str, keep: timedelta) -> int:
+def vacuum(store: PipelineStore, keep: timedelta) -> int:
     """Delete files that were merged, replaced, or removed. A stream does this itself.
 
     Files that a crashed driver has left behind are deleted once they are 7 days old.
     """
-    store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
     print_result("vacuum", f"{counted(maintenance.vacuum(store, keep), 'file')} deleted")
@@ -294,11 +311,10 @@ def vacuum(out: str, keep: timedelta) -> int:
 
 
 @pipeline.command()
-@_out_option
+@_store_option
 @click.option("--keep", type=_AGE, required=True, metavar="AGE", help="Keep days that ended after this, such as 90d.")
-def expire(out: str, keep: timedelta) -> int:
+def expire(store: PipelineStore, keep: timedelta) -> int:
     """Remove old days from the tables."""
-    store = _open_store(out)
     from kwire_pipeline.store import maintenance
 
     print_result("expire", f"{counted(maintenance.expire(store, keep), 'file')} removed")
@@ -306,14 +322,13 @@ def expire(out: str, keep: timedelta) -> int:
 
 
 @pipeline.command()
-@_out_option
-def check(out: str) -> int:
+@_store_option
+def check(store: PipelineStore) -> int:
     """Check that the tables have all rows of the newest commit, and that nothing is missing or unreadable.
 
     For each table that is not whole, it says since which commit, and what `repair` would leave. The exit code is 6 if
     any fault is found.
     """
-    store = _open_store(out)
     from kwire_pipeline.store import check as store_check
 
     findings = store_check.check(store)
@@ -326,15 +341,14 @@ def check(out: str) -> int:
 
 
 @pipeline.command()
-@_out_option
+@_store_option
 @click.option("--execute", is_flag=True, help="Take the steps. Without it they are printed only.")
-def repair(out: str, execute: bool) -> int:
+def repair(store: PipelineStore, execute: bool) -> int:
     """Repair tables in which `check` has found faults.
 
     Tables return to the rows of the newest commit that can be read, whatever other programs have changed since, and
     references to missing files are dropped. Stop all ingests before.
     """
-    store = _open_store(out)
     from kwire_pipeline.store import repair as store_repair
 
     steps = store_repair.repair(store, execute=execute)
@@ -346,60 +360,61 @@ def repair(out: str, execute: bool) -> int:
 
 
 @pipeline.command()
-@_out_option
-def status(out: str) -> int:
+@_store_option
+def status(store: PipelineStore) -> int:
     """Show the receivers of incidents (sinks): open alerts, and notices that they refused."""
-    _open_store(out)
-    _print_sinks(out)
+    from kwire_pipeline.sinks.ledger import Ledger, sinks_with_ledgers
+
+    sinks = sinks_with_ledgers(store.out)
+    if not sinks:
+        print_result("sinks", "none has received incidents of this folder")
+    for sink in sinks:
+        ledger = Ledger(store.out, sink, None)
+        counts = dict(sorted(ledger.alert_counts.items()))
+        counts["dead letters"] = ledger.dead_letter_count
+        print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
+        for letter in ledger.dead_letters:
+            incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
+            attempts = f"after {counted(letter.attempts, 'attempt')}"
+            print_result("  dead letter", f"{letter.at} {incident}: {letter.reason!r} {attempts}")
     return 0
 
 
 @pipeline.command()
-@_out_option
-@click.option(
-    "--database",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a database with the views.",
-)
+@_store_option
 @output_option(["table", "csv", "json"], "The form of the result.")
 @click.argument("query", required=False)
 @color_option
-def sql(out: str, database: Path | None, output: str, query: str | None, color: Choice) -> int:
+def sql(store: PipelineStore, output: str, query: str | None, color: Choice) -> int:
     """Query the tables with DuckDB, without Spark.
 
-    Without a query, the tables and the views that answer frequent questions are listed. With --database, they are
-    written to a file for DuckDB and other tools, as persistent views of the newest commit.
+    Without a query, the tables and the views that answer frequent questions are listed.
 
     \b
     Examples:
       kwire pipeline sql --out /data/kafka
       kwire pipeline sql --out /data/kafka 'SELECT * FROM current_clusters'
       kwire pipeline sql --out /data/kafka --output csv 'SELECT kind, count(*) FROM incidents GROUP BY kind'
-      kwire pipeline sql --out /data/kafka --database kafka.duckdb
     """
     require("pyspark", "spark")  # not started: the tables are declared beside the code that computes them
     require("duckdb", "spark")
-    snapshot = _open_store(out).snapshot()
+    snapshot = store.snapshot()
     from kwire_pipeline.cli.query_output import print_query, print_relations
-    from kwire_pipeline.sql_views import VIEWS, tables, write_duckdb
+    from kwire_pipeline.sql_views import VIEWS, tables
 
-    if database is not None:
-        write_duckdb(snapshot, database)
-        print_result(str(database), f"views of commit {snapshot.number}")
     if query is not None:
         print_query(snapshot, query, output, paint_for(sys.stdout, color))
-    elif database is None:
+    else:
         named = [(view.name, view.doc) for view in VIEWS] + [(table.name, table.doc) for table in tables().values()]
         print_relations(named, paint_for(sys.stdout, color))
     return 0
 
 
 @pipeline.command()
-@_out_option
+@_store_option
 @click.option("--schema", default="kafka", show_default=True, metavar="SCHEMA", help="The schema in the catalog.")
 @click.option("--execute", is_flag=True, help="Run the statements in Spark. Without it they are printed only.")
-def register(out: str, schema: str, execute: bool) -> int:
+def register(store: PipelineStore, schema: str, execute: bool) -> int:
     """Register tables and views in a catalog, such as a Hive metastore or Unity Catalog.
 
     The statements need a Spark with Delta, whose session has the catalog. Build gold once before.
@@ -407,7 +422,6 @@ def register(out: str, schema: str, execute: bool) -> int:
     if not re.fullmatch(r"\w+(\.\w+)?", schema):
         raise click.BadParameter(f"expected a name such as kafka or main.kafka, got {schema!r}", param_hint="--schema")
     require("pyspark", "spark")
-    store = _open_store(out)
     from kwire_pipeline.sql_views import registration
 
     statements = registration(store.out, schema)
@@ -421,36 +435,5 @@ def register(out: str, schema: str, execute: bool) -> int:
     return 0
 
 
-def _open_store(out: str) -> PipelineStore:
-    """Open a store that exists."""
-    require("deltalake", "spark")
-    from kwire.storage.location import UnsupportedLocation
-    from kwire_pipeline.store.commits import PipelineStore
-    from kwire_pipeline.store.errors import NotAStore
-
-    try:
-        return PipelineStore(out, create=False)
-    except (NotAStore, UnsupportedLocation) as error:
-        raise click.BadParameter(str(error), param_hint="--out") from None
-
-
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _print_sinks(out: str) -> None:
-    """Print the state of each sink of incidents, and its dead letters."""
-    from kwire_pipeline.sinks.ledger import Ledger, sinks_with_ledgers
-
-    sinks = sinks_with_ledgers(out)
-    if not sinks:
-        print_result("sinks", "none has received incidents of this folder")
-    for sink in sinks:
-        ledger = Ledger(out, sink, None)
-        counts = dict(sorted(ledger.alert_counts.items()))
-        counts["dead letters"] = ledger.dead_letter_count
-        print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
-        for letter in ledger.dead_letters:
-            incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
-            attempts = f"after {counted(letter.attempts, 'attempt')}"
-            print_result("  dead letter", f"{letter.at} {incident}: {letter.reason!r} {attempts}")

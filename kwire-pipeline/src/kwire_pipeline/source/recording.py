@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire_pipeline.engine import IN_PROCESS_BYTES
 from kwire_pipeline.source.bronze import COLUMNS, MissingPollTime, check_types, is_plain
+from kwire_pipeline.store.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,21 +27,8 @@ READ = {*COLUMNS, "request_hex", "sent_at"}
 """The columns of a recording that an ingest reads."""
 
 
-class UnreadableRecording(KwireError, ValueError):
-    """A file of a recording is damaged.
-
-    Attributes:
-        path: the file.
-        reason: the error of Parquet.
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} cannot be read: {self.reason}"
+class UnreadableRecording(StoreError, ValueError):
+    """A file of a recording is damaged."""
 
 
 def read_recording(engine: Engine, path: str) -> DataFrame | pa.Table:
@@ -153,7 +140,8 @@ def _read_file(file: Path, rows: int) -> pa.Table | None:
     try:
         return _rows_of(file, rows)
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableRecording(str(file), str(error).partition("\n")[0]) from None
+        reason = str(error).partition("\n")[0]
+        raise UnreadableRecording(str(file), f"cannot be read: {reason}") from None
 
 
 def _rows_of(file: Path, rows: int) -> pa.Table | None:

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.errors import DamagedStore, UnusableTable
+from kwire_pipeline.store.errors import DamagedStore, StoreError, UnusableTable
 from kwire_pipeline.store.obstacles import Obstacle, obstacles, unusable_files
 from kwire_pipeline.store.record import (
     DESIRED_CONFIGS,
@@ -194,8 +194,8 @@ def check_table(
         checked.obstacles = [Obstacle("log", error.reason, "")]
         checked.findings.append(Finding(name, error.reason, pin.rows or 0))
     except (KwireError, DeltaError, OSError, ValueError) as error:
-        text = str(error).removeprefix(f"{store.out}: ").partition(": run `kwire")[0].removeprefix(f"{name} ")
-        checked.findings.append(Finding(name, text, (pin.rows or 0) if checked.table is None else 0))
+        rows = (pin.rows or 0) if checked.table is None else 0
+        checked.findings.append(Finding(name, _reason(name, error), rows))
     return checked
 
 
@@ -214,7 +214,7 @@ def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck
         try:
             pinned = pinned_table(store.location, name, pin, table)
         except KwireError as error:
-            checked.findings.append(Finding(name, _reason(store, name, error)))
+            checked.findings.append(Finding(name, _reason(name, error)))
             candidates = _candidates(store, checked)
         else:
             if pinned.ignored is not None:
@@ -250,11 +250,9 @@ def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile
     return candidates
 
 
-def _reason(store: PipelineStore, name: str, error: KwireError) -> str:
+def _reason(name: str, error: Exception) -> str:
     """Return the text of an error about a table, without the store and the advice to run this check."""
-    if isinstance(error, UnusableTable):
-        return error.reason
-    return str(error).removeprefix(f"{store.out}: ").removeprefix(f"{name} ").partition(": run `kwire")[0]
+    return (error.reason if isinstance(error, StoreError) else str(error)).removeprefix(f"{name} ")
 
 
 def is_derived(name: str) -> bool:

@@ -36,8 +36,14 @@ from kwire.storage.preconditions import require_credentials
 from kwire_pipeline.base_tables import BRONZE, COMMITS
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.delta_table import IncompatibleTable
-from kwire_pipeline.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
+from kwire_pipeline.store.errors import (
+    ConcurrentCommit,
+    DamagedStore,
+    IncompatibleTable,
+    MissingFiles,
+    NotAStore,
+    StoreInUse,
+)
 from kwire_pipeline.store.ingests import Ingests, pins_of
 from kwire_pipeline.store.obstacles import check_writable
 from kwire_pipeline.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number

@@ -24,10 +24,9 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
 from kwire._util.mount import MountOperation, require_operations
-from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
-from kwire_pipeline.store.errors import UnreadableLog, UnusableTable, UnwritableTable
+from kwire_pipeline.store.errors import IncompatibleTable, UnreadableLog, UnusableTable, UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
 from kwire_pipeline.store.table_log import APPLICATION, LogEntry, TableLog, is_absolute
@@ -62,18 +61,6 @@ PROPERTIES = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFi
 
 _NOT_ENCODED = "/!$&'()+,-.:;=@_~"
 """The signs that deltalake does not encode in paths of files."""
-
-
-class IncompatibleTable(KwireError, RuntimeError):
-    """The columns of a stored table differ from the columns that this version of kwire writes."""
-
-    def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(uri, reason)
-        self.uri = uri
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.uri}: {self.reason}: use the version of kwire that wrote it, or a newer one"
 
 
 @plain_errors()

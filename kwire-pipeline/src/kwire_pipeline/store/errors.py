@@ -39,46 +39,36 @@ class MissingFiles(KwireError, RuntimeError):
         )
 
 
-class DamagedStore(KwireError, RuntimeError):
-    """A store lacks something that it needs; `fault` says what, and who removed it where that is known."""
-
-    def __init__(self, out: str, fault: str) -> None:
-        super().__init__(out, fault)
-        self.out = out
-        self.fault = fault
-
-    def __str__(self) -> str:
-        return f"{self.out}: {self.fault}: run `kwire pipeline check --out {self.out}`"
-
-
-class CommitGone(KwireError, ValueError):
-    """The rows of an older commit were deleted, such as by `vacuum` or the retention of a log."""
-
-    def __init__(self, out: str, number: int, reason: str) -> None:
-        super().__init__(out, number, reason)
-        self.out = out
-        self.number = number
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.out}: commit {self.number} can no longer be read: {self.reason}: read a newer commit"
-
-
-class UnusableTable(KwireError):
-    """A table of another state than kwire can use.
+class StoreError(KwireError):
+    """A fault of a store, a table, or a file.
 
     Attributes:
-        uri: the table.
-        reason: the fault, and its remedy.
+        place: its path or URI.
+        reason: the fault, who caused it where that is known, and the remedy.
     """
 
-    def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(uri, reason)
-        self.uri = uri
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(place, reason)
+        self.place = place
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.uri}: {self.reason}"
+        return f"{self.place}: {self.reason}"
+
+
+class DamagedStore(StoreError, RuntimeError):
+    """A store lacks something that it needs."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: run `kwire pipeline check --out {self.place}`"
+
+
+class CommitGone(StoreError, ValueError):
+    """The rows of an older commit were deleted, such as by `vacuum` or the retention of a log."""
+
+
+class UnusableTable(StoreError):
+    """A table of another state than kwire can use."""
 
 
 class UnreadableLog(UnusableTable, ValueError):
@@ -93,13 +83,18 @@ class ConcurrentCommit(KwireError, RuntimeError):
     """Another writer has changed what a commit depends on: it must be computed again."""
 
 
-class NotAStore(KwireError, ValueError):
-    """`out` cannot be used as a store."""
+class NotAStore(StoreError, ValueError):
+    """A path that cannot be used as a store."""
 
     def __init__(self, out: str, reason: str = "is a file: expected a folder for the tables") -> None:
         super().__init__(out, reason)
-        self.out = out
-        self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.out} {self.reason}"
+        return f"{self.place} {self.reason}"
+
+
+class IncompatibleTable(StoreError, RuntimeError):
+    """The columns of a stored table differ from the columns that this version of kwire writes."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: use the version of kwire that wrote it, or a newer one"

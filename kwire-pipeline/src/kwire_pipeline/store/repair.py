@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kwire._util.readable import counted
-from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.check import (
     Finding,
@@ -24,7 +23,7 @@ from kwire_pipeline.store.check import (
     newest_record,
     obstacles_of_ingests,
 )
-from kwire_pipeline.store.errors import DamagedStore, UnwritableTable
+from kwire_pipeline.store.errors import DamagedStore, StoreError, UnwritableTable
 from kwire_pipeline.store.obstacles import restore_before
 from kwire_pipeline.store.record import (
     INGESTS,
@@ -47,20 +46,8 @@ if TYPE_CHECKING:
     from kwire_pipeline.store.record import DataFile
 
 
-class CannotRepair(KwireError, RuntimeError):
+class CannotRepair(StoreError, RuntimeError):
     """No commit of a store can be read, or only a backup can bring a table back."""
-
-    def __init__(
-        self,
-        out: str,
-        reason: str = "no commit can be read: restore the folder from a backup, or ingest into a new one",
-    ) -> None:
-        super().__init__(out, reason)
-        self.out = out
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.out}: {self.reason}"
 
 
 def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
@@ -78,7 +65,8 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         return []
     newest = newest_record(store)
     if newest.number == 0:
-        raise CannotRepair(store.out)
+        advice = "restore the folder from a backup, or ingest into a new one"
+        raise CannotRepair(store.out, f"no commit can be read: {advice}")
     checks = check_tables(store, newest)
     undone = _undo(store, newest, checks, execute=execute)
     steps = [*undone, *_lost_tables(store, checks, execute=execute)]

@@ -140,7 +140,8 @@ def _pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable) -> 
         _warn(f"{location.given}: {name}: {note}")
         return PinnedTable(head, head, note=note)
     if number > pin.number:
-        raise CommitGone(location.given, pin.number, f"{name}: {reason}")
+        gone = f"commit {pin.number} can no longer be read: {name}: {reason}: read a newer commit"
+        raise CommitGone(location.given, gone)
     changed = f" after {blocker}" if blocker is not None else blame(location, name, head)
     raise DamagedStore(location.given, f"{name} lacks rows of commit {pin.number}: {reason}{changed}")
 

@@ -21,8 +21,7 @@ import pytest
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.commits import RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, PipelineStore
-from kwire_pipeline.store.delta_table import IncompatibleTable
-from kwire_pipeline.store.errors import ConcurrentCommit, MissingFiles, NotAStore
+from kwire_pipeline.store.errors import ConcurrentCommit, IncompatibleTable, MissingFiles, NotAStore
 from kwire_pipeline.store.ingests import MERGED_INGESTS, Ingests
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import RECORDS, CommitRecord, StoreChange, reporter_key

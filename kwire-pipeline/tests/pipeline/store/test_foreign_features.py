@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
@@ -17,17 +16,15 @@ from deltalake.exceptions import DeltaError
 
 from kwire.cli.program import run
 from kwire.errors import KwireError
-from kwire_pipeline.sql_views import write_duckdb
 from kwire_pipeline.store import check as store_check
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
-from kwire_pipeline.store.delta_table import IncompatibleTable
-from kwire_pipeline.store.errors import UnreadableLog, UnwritableTable
+from kwire_pipeline.store.errors import IncompatibleTable, UnreadableLog, UnwritableTable
 from kwire_pipeline.store.record import INGESTS
 from kwire_pipeline.store.repair import CannotRepair
 from kwire_pipeline.tables import Layout
-from tests.pipeline.store.other_writers import KEEPS_ROWS, NAMES
+from tests.pipeline.store.other_writers import NAMES
 from tests.pipeline.store.test_commits import TABLES, clusters, commit, everywhere
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 
 TABLE = TABLES[0]
 FEW_UNDONE = ("deletion vectors", "dropped", "replaced")
-FEW_KEEP_ROWS = ("DuckDB", "INT96", "nanoseconds", "int64")
 IDS = ("few", "all")
 
 COMMIT_INFO = {"engineInfo": "another program", "timestamp": 1_795_000_000_000}
@@ -370,24 +366,3 @@ def test_what_check_calls_writable_can_be_written(copies: Callable[[], Path], su
             else:
                 commit(store, "later")
                 assert clusters(store) == everywhere(*NAMES, "later")
-
-
-@pytest.mark.parametrize("names", [FEW_KEEP_ROWS, pytest.param(KEEPS_ROWS, marks=pytest.mark.nightly)], ids=IDS)
-def test_database_of_duckdb_reads_files_of_other_programs(
-    copies: Callable[[], Path], tmp_path: Path, subtests: pytest.Subtests, names: Iterable[str]
-) -> None:
-    """They have other types, and paths without the values of partitions."""
-    database = tmp_path / "kafka.duckdb"
-    results = {}
-    for name in ("kwire", *names):
-        with subtests.test(name):
-            out = copies()
-            if name != "kwire":
-                KEEPS_ROWS[name](f"{out}/{TABLE}")
-            write_duckdb(PipelineStore(str(out)).snapshot(), database)
-            with duckdb.connect(str(database), read_only=True) as connection:
-                connection.execute("SET TimeZone = 'America/New_York'")
-                rows = connection.execute(f"SELECT * FROM {TABLE.partition('/')[2]} ORDER BY ALL")
-                results[name] = [(column[0], str(column[1])) for column in rows.description or ()], rows.fetchall()
-            assert len(results[name][1]) == len(NAMES)
-            assert results[name] == results["kwire"]
