@@ -19,7 +19,7 @@ from kwire_pipeline import Pipeline
 from kwire_pipeline.live.live_gold import LiveGold
 from kwire_pipeline.sinks import IncidentPublisher
 from kwire_pipeline.sinks.webhook import WebhookSink
-from kwire_pipeline.source.live_source import capturing
+from kwire_pipeline.source.live_source import BackgroundPolling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def run(_: DemoContext) -> None:
     with tempfile.TemporaryDirectory(prefix="kwire-demo-") as folder, FakeCluster(brokers=3, topics=20) as cluster:
         capture = f"{folder}/capture"
         pipeline = Pipeline(SparkSession.builder.getOrCreate, f"{folder}/out")  # so little data starts no session
-        with webhook(alerts) as url, capturing(cluster.bootstrap, capture, INTERVAL):
+        with webhook(alerts) as url, BackgroundPolling(cluster.bootstrap, capture, INTERVAL):
             wait(lambda: any(Path(capture).glob("_tail-*")), "the first polls")
             live = LiveGold(pipeline, INTERVAL, IncidentPublisher(pipeline, [WebhookSink(url)]))
             with step("frames ingested, and a first build of gold"):

@@ -9,6 +9,7 @@ at all (`store`). Ingesting the same frames twice changes nothing.
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from kwire_pipeline.ingest.manifest_changes import (
     to_report,
 )
 from kwire_pipeline.source.bronze import DDL, MissingPollTime, check_values, is_plain, normalize, partition_by_broker
+from kwire_pipeline.source.capture_readers import read_partition
 from kwire_pipeline.source.capture_segments import capture_location
 from kwire_pipeline.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire_pipeline.source.recording import bounded_table, read_recording
@@ -49,7 +51,6 @@ from kwire_pipeline.store.manifest import (
     entries_of,
 )
 from kwire_pipeline.store.record import LATE, CommitRecord, StoreChange
-from kwire_pipeline.tables import ddl_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -321,24 +322,19 @@ class Pipeline:
 
     def _ingest_rows_of(self, capture: CaptureProgress) -> IngestReport:
         """Ingest the rows of a capture like rows of a table; new ones are copied to bronze."""
-        damaged = [segment.first_row for segment in capture.damaged]
-        parts = plan_parts(capture.folder, capture.first, capture.stop, damaged, capture.holes)
-        frames = self._read_parts(parts) if self.engine.ingests_in_process(capture.stop - capture.first) else None
-        if frames is None:
-            plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
-            frames = plan.mapInArrow(read_parts, DDL)
+        parts = plan_parts(capture)
+        frames = None
+        if self.engine.ingests_in_process(capture.stop - capture.first):
+            rows = (batch for part in parts for batch in read_partition(part))
+            frames = bounded_table(rows, SCHEMA, self.engine.limit)
+        if frames is None:  # too large for this process
+            plan = self.spark.createDataFrame([(pickle.dumps(part),) for part in parts], PARTS)
+            frames = plan.repartition(max(len(parts), 1)).mapInArrow(read_parts, DDL)
         report = self._store.transact(
             lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
         )
         report.damaged = [segment.reason for segment in capture.damaged]
-        report.missing = [str(MissingRows(capture.folder, hole.first, hole.stop)) for hole in capture.holes]
         return report
-
-    def _read_parts(self, parts: list[tuple[Any, ...]]) -> pa.Table | None:
-        """Read parts of a capture in this process; None if they are too large."""
-        names = ddl_schema(PARTS).names
-        planned = pa.Table.from_pylist([dict(zip(names, part, strict=True)) for part in parts], ddl_schema(PARTS))
-        return bounded_table(read_parts(iter(planned.to_batches())), SCHEMA, self.engine.limit)
 
     def _task(self, record: CommitRecord) -> IngestTask:
         progress = record.progress

@@ -21,7 +21,7 @@ from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, LedgerOwnership
 from kwire_pipeline.source.capture_readers import rows_in_capture
-from kwire_pipeline.source.live_source import capturing
+from kwire_pipeline.source.live_source import BackgroundPolling
 from kwire_pipeline.store import maintenance
 from kwire_pipeline.store.commits import PipelineStore
 from tests.object_storage import s3_server
@@ -151,7 +151,7 @@ def test_cluster_is_captured_into_object_store_also_from_another_machine(
     with FakeCluster(brokers=2) as cluster:
         for machine in ("first", "second"):
             monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / machine))
-            with capturing(cluster.bootstrap, place, 0.05, part_seconds=0.2) as polling:
+            with BackgroundPolling(cluster.bootstrap, place, 0.05, part_seconds=0.2) as polling:
                 assert polling.wait_until_readable(60)
             assert len(segments(Path(polling.folder))) == 1  # what is uploaded is deleted here
 

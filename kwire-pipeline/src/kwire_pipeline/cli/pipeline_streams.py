@@ -141,11 +141,11 @@ def ingest_cluster(
         NoBrokerResponded: every poll failed.
     """
     from kwire.storage.location import Location
-    from kwire_pipeline.source.live_source import capturing
+    from kwire_pipeline.source.live_source import BackgroundPolling
 
     folder = f"{Location.parse(tables.out).native}/capture"
     assert source.bootstrap is not None
-    with capturing(source.bootstrap, folder, source.interval, source.config(), requests) as polling:
+    with BackgroundPolling(source.bootstrap, folder, source.interval, source.config(), requests) as polling:
         if polling.folder != folder:
             print_result("capture", f"{polling.folder}, uploaded to {folder}")
         if options.stream:

@@ -67,6 +67,13 @@ class _Age(click.ParamType[timedelta]):
 _AGE = _Age()
 
 
+def _seconds_option(*names: str, help: str, default: float | None = None) -> Callable[[Callable[..., int]], Any]:
+    shows_default = default is not None
+    return click.option(
+        *names, type=_SECONDS, default=default, show_default=shows_default, metavar="SECONDS", help=help
+    )
+
+
 def _out_option(command: Callable[..., int]) -> Callable[..., int]:
     """Add `--out` to a command, whose errors of libraries name that folder."""
 
@@ -131,23 +138,8 @@ def pipeline() -> None:
 @click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Poll this cluster into OUT/capture and ingest it.")
 @command_config_option
 @click.option("--stream", is_flag=True, help="Ingest until interrupted.")
-@click.option(
-    "--every",
-    type=_SECONDS,
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Ingest a batch of a stream at this interval.",
-)
-@click.option(
-    "-i",
-    "--interval",
-    type=_SECONDS,
-    default=1.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Poll each broker at this interval.",
-)
+@_seconds_option("--every", default=10.0, help="Ingest a batch of a stream at this interval.")
+@_seconds_option("-i", "--interval", default=1.0, help="Poll each broker at this interval.")
 @click.option(
     "--desired",
     multiple=True,
@@ -155,12 +147,7 @@ def pipeline() -> None:
     help="Compare the configs of a cluster with the document that `kafka configs export` printed; repeatable.",
 )
 @polled_input_options
-@click.option(
-    "--seconds",
-    type=_SECONDS,
-    metavar="SECONDS",
-    help="Stop streaming or polling after this time [default without --stream: 10].",
-)
+@_seconds_option("--seconds", help="Stop streaming or polling after this time [default without --stream: 10].")
 @click.option(
     "--missing-rows",
     type=click.Choice(["report", "fail"]),

@@ -7,7 +7,8 @@ rows (the same capture under another path, a clock that was set back, a damaged 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import pickle
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -17,18 +18,18 @@ from kwire.capture.reader import check_begin, read_segment
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.source.capture_readers import (
     CapturePartition,
-    count_carried,
+    ReadOptions,
+    plan_partitions,
     read_partition,
     rows_in_capture,
     stops,
 )
 from kwire_pipeline.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
-from kwire_pipeline.source.missing_rows import recovered
 from kwire_pipeline.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
 from kwire_pipeline.store.record import reporter_key
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from kwire.capture.folder import Segment
     from kwire_pipeline.ingest.ingest_task import IngestTask
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 CAPTURES = "folder string, row bigint, fingerprint string"
 """Input of `CaptureTask.ingest`: the folder, the next row, and the fingerprint that was recorded with it."""
 
-PARTS = "folder string, first_row bigint, start bigint, stop bigint, first boolean, lost_from bigint, lost_to bigint"
-"""Input of `read_parts`: a segment, the rows to read, and the time range in which rows are lost."""
+PARTS = "part binary"
+"""Input of `read_parts`: pickled partitions of captures."""
 
 
 class CaptureTask(NamedTuple):
@@ -62,7 +63,7 @@ class CaptureTask(NamedTuple):
         damaged: dict[Segment, str] = {}
         holes: list[Hole] = []
         try:
-            holes = _holes(listed, new_segments, first)
+            holes = _holes(new_segments, first)
             if not holes and not self._any_late(new_segments, first):
                 entries, stop = self.task.ingest_segments(folder, first)
                 newest = fingerprint_of(new_segments) or fingerprint
@@ -73,7 +74,7 @@ class CaptureTask(NamedTuple):
             damaged = {segment: reason for segment in new_segments if (reason := damage(segment))}
             if not damaged:
                 raise
-            holes = _holes(listed, new_segments, first, damaged)
+            holes = _holes(new_segments, first, damaged)
         stop = first
         if new_segments:
             last = new_segments[-1]
@@ -114,75 +115,37 @@ def count_new_rows(folder: str, row: int, fingerprint: str) -> int:
     return max(stop - max(first, listed[0].first_row if listed else 0), 0)
 
 
-def _holes(
-    listed: Sequence[Segment], new_segments: Sequence[Segment], first: int, damaged: Container[Segment] = ()
-) -> list[Hole]:
+def _holes(new_segments: Sequence[Segment], first: int, damaged: Container[Segment] = ()) -> list[Hole]:
     """Return the rows from `first` on that no segment has: segments were deleted, or not copied.
 
     A capture may begin at any row, since old segments may be deleted. The rows of damaged segments are not missing.
     """
     holes = []
     following = first if first or not new_segments else new_segments[0].first_row
-    before = next((segment for segment in reversed(listed) if segment.first_row < following), None)
     for segment, later in zip(new_segments, [*new_segments, None][1:], strict=True):
         if segment.first_row > following:
-            holes.append(Hole(following, segment.first_row, microseconds(before and before.last_time)))
+            holes.append(Hole(following, segment.first_row))
         elif segment.first_row > first:
             check_begin(segment, following)
-        before, following = segment, segment.first_row
+        following = segment.first_row
         if later is not None:
             is_damaged = segment in damaged
             following = later.first_row if is_damaged else following + sum(map(len, own_rows(segment)))
     return holes
 
 
-def plan_parts(
-    folder: str, start: int, stop: int, damaged: Iterable[int], holes: Iterable[Hole] = ()
-) -> list[tuple[Any, ...]]:
-    """Return the parts (`PARTS`) with the rows from `start` to before `stop`.
-
-    Damaged segments, which are identified by the number of their first row, are left out.
-    """
-    bad = set(damaged)
-    hole_before = {hole.stop: hole for hole in holes}
-    parts: list[tuple[Any, ...]] = []
-    lost: tuple[int, int] | tuple[None, None] = None, None
-    listed = segments(folder)
-    for segment, end in zip(listed, stops(listed), strict=True):
-        if segment.first_row >= stop or end <= start:
-            continue
-        if segment.first_row in bad:
-            if segment.first_time is not None and segment.last_time is not None:
-                begin = microseconds(segment.first_time) if lost[0] is None else lost[0]
-                lost = begin, microseconds(segment.last_time)
-            continue
-        if segment.first_row in hole_before and segment.first_time is not None:
-            after = hole_before[segment.first_row].last_time
-            begin = 0 if after is None else after + 1
-            lost = begin if lost[0] is None else min(lost[0], begin), microseconds(segment.first_time)
-        parts.append((folder, segment.first_row, max(start, segment.first_row), min(stop, end), not parts, *lost))
-        lost = None, None
-    return parts
+def plan_parts(capture: CaptureProgress) -> list[CapturePartition]:
+    """Return the parts of a capture with the rows of its progress, without damaged segments."""
+    options = ReadOptions(damaged=frozenset(segment.first_row for segment in capture.damaged))
+    span = capture.first, capture.stop
+    return plan_partitions(capture.folder, *span, begins=True, continues=capture.first > 0, options=options)
 
 
 def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the rows of parts. For `mapInArrow` over `PARTS`.
-
-    Rows that a segment carries over from a damaged one are returned as full responses, which they are.
-    """
+    """Read the rows of parts. For `mapInArrow` over `PARTS`."""
     for batch in batches:
-        for part in batch.to_pylist():
-            rows = CapturePartition(part["folder"], part["first_row"], part["start"], part["stop"], first=True)
-            for read in read_partition(rows):
-                # A segment opens with rows that repeat the last responses of the segment before. They count once: at
-                # the first part, or when the segment before was lost.
-                carried = count_carried(read)
-                if carried and part["lost_from"] is not None:
-                    yield from recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])
-                if carried and part["first"]:
-                    yield read.slice(0, carried)
-                if carried < read.num_rows:
-                    yield read.slice(carried)
+        for part in batch.column(0).to_pylist():
+            yield from read_partition(pickle.loads(part))  # noqa: S301  # of our own driver
 
 
 def damage(segment: Segment) -> str:

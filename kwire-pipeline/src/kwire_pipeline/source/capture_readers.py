@@ -41,12 +41,14 @@ class ReadOptions(NamedTuple):
         columns: their columns; None for all.
         ignore_damaged: True to pass over segments that cannot be read.
         policy: the policy for missing rows.
+        damaged: numbers of the first rows of segments that are left out, because they are damaged.
     """
 
     selection: RowSelection = RowSelection()
     columns: tuple[str, ...] | None = None
     ignore_damaged: bool = False
     policy: MissingRowsPolicy = MissingRowsPolicy.REPORT
+    damaged: frozenset[int] = frozenset()
 
 
 ALL_ROWS = ReadOptions()
@@ -58,17 +60,19 @@ class CapturePartition(InputPartition):
 
     With `first`, the rows effective at `start` come before them. `read_until` is the number of the row that the reader
     needs next, and `previous` the segment before: rows between them and `first_row` are missing
-    (`kwire_pipeline.source.missing_rows`). It is None if the reader has no row before.
+    (`kwire_pipeline.source.missing_rows`). It is None if the reader has no row before. `lost_from` is the time of the
+    first poll in damaged segments right before, in microseconds since 1970.
     """
 
     folder: str
     first_row: int
     start: int
     stop: int
-    first: bool
+    first: bool = False
     read_until: int | None = None
     previous: int | None = None
     options: ReadOptions = ALL_ROWS
+    lost_from: int | None = None
 
 
 class CaptureReader(DataSourceReader):
@@ -148,23 +152,27 @@ class CaptureStreamReader(BaseCaptureStreamReader):
 
 
 def plan_partitions(
-    folder: str, start: int, stop: int, *, begins: bool, options: ReadOptions = ALL_ROWS
+    folder: str, start: int, stop: int, *, begins: bool, continues: bool | None = None, options: ReadOptions = ALL_ROWS
 ) -> list[CapturePartition]:
     """Return the partitions with the selected rows from `start` to before `stop`.
 
-    With `begins`, no rows before `start` were read, so the effective rows come first.
+    With `begins`, the effective rows come first. With `continues`, rows before `start` were read, so rows from `start`
+    on that no segment has are missing; otherwise a capture may begin at any row [default: unless `begins`].
     """
     partitions: list[CapturePartition] = []
-    previous: int | None = None
+    previous = lost_from = None
+    continues = not begins if continues is None else continues
     listed = segments(folder)
     for segment, end in zip(listed, stops(listed), strict=True):
         if segment.first_row < stop and end > start and options.selection.includes(segment):
-            first = not partitions and begins
-            # A capture may begin at any row, since old segments may be deleted.
-            read_until = None if first else max(start, previous or 0)
-            rows = max(start, segment.first_row), min(stop, end)
-            part = CapturePartition(folder, segment.first_row, *rows, first, read_until, previous, options)
-            partitions.append(part)
+            if segment.first_row in options.damaged:
+                lost_from = microseconds(segment.first_time) if lost_from is None else lost_from
+            else:
+                part = CapturePartition(folder, segment.first_row, max(start, segment.first_row), min(stop, end))
+                part.first, part.previous, part.options = not partitions and begins, previous, options
+                part.read_until = max(start, previous or 0) if partitions or continues else None
+                part.lost_from, lost_from = lost_from, None
+                partitions.append(part)
         previous = segment.first_row
     return partitions
 
@@ -202,17 +210,19 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
 def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
     selection = part.options.selection
     number = part.first_row
-    missing = _missing_before(part)
+    lost = _lost_before(part)
     effective: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
         carried = count_carried(batch)
         own = batch.slice(carried)
-        if missing is not None and own.num_rows:
+        if lost is not None and own.num_rows:
+            missing, lost_from = lost
             at = own.column("polled_at")[0]
-            yield selection.within(report(missing[0], part.options.policy, at))
-            for rows in recovered(batch.slice(0, carried), missing[1], microseconds(at.as_py())):
+            if missing is not None:
+                yield selection.within(report(missing, part.options.policy, at))
+            for rows in recovered(batch.slice(0, carried), lost_from, microseconds(at.as_py())):
                 yield selection.within(selection.of_brokers(rows))
-            missing = None
+            lost = None
         skipped = min(max(part.start - number, 0), own.num_rows)
         if part.first:
             _update_effective(effective, selection.of_brokers(batch.slice(0, carried + skipped)))
@@ -229,8 +239,10 @@ def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
             return
 
 
-def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
-    """Return the missing rows before a partition, and the time in microseconds after which they were polled."""
+def _lost_before(part: CapturePartition) -> tuple[MissingRows | None, int] | None:
+    """Return the missing rows before a partition, and the time in microseconds after which lost rows were polled."""
+    if part.lost_from is not None:
+        return None, part.lost_from  # damaged rows are not missing
     if part.read_until is None or part.start > part.first_row:
         return None
     first, last_time = part.read_until, 0
@@ -243,7 +255,7 @@ def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
         except FileNotFoundError:
             raise
         except (UnreadableCapture, pa.ArrowException, OSError):
-            return None  # damaged rows are not missing
+            return None
         check_begin(_segment(part.folder, part.first_row), end)
         first = max(first, end)
         last_time = 1 + (microseconds(previous.last_time) or 0)

@@ -133,11 +133,8 @@ class KwireSource(DataSource):
         first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
         if cluster := self._cluster():
             seconds = self._seconds("seconds", 5.0)
-            polling = cluster.polling(folder)
-            try:
+            with cluster.polling(folder) as polling:
                 polling.wait(seconds)
-            finally:
-                polling.stop()
         reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
         return reader_class(folder, first, stop, self._read_options(schema))
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import wait
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kwire.capture import Capture
 from kwire.capture.upload import PeriodicUpload
@@ -26,7 +26,7 @@ from kwire.storage.location import Location
 from kwire.storage.staging import staging_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kwire.client import ConnectionConfig, PolledRequest
 
@@ -76,7 +76,7 @@ class NoBrokerResponded(KwireError, ConnectionError):
 
 
 class BackgroundPolling:
-    """Polls a cluster into a folder in a thread, until `stop`.
+    """Polls a cluster into a folder in a thread, until `stop` or the end of a `with` block.
 
     Args:
         folder: an absolute path, or a URI, as `capture_location` returns it.
@@ -120,6 +120,12 @@ class BackgroundPolling:
         self._poller: Poller[Any] | None = None
         self._thread = LoopThread("kwire-polling")
         self._polling = self._thread.start(self._poll())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def check(self) -> None:
         """Raise the error that ended the polling or the uploads, if any."""
@@ -179,23 +185,6 @@ class BackgroundPolling:
         """Close the connections, and wait until the polls are in the capture."""
         if self._poller is not None:
             await self._poller.close()
-
-
-@contextmanager
-def capturing(
-    bootstrap: str,
-    folder: str,
-    interval: float,
-    config: ConnectionConfig | None = None,
-    requests: Sequence[PolledRequest] = (),
-    part_seconds: float = PART_SECONDS,
-) -> Iterator[BackgroundPolling]:
-    """Poll a cluster into a folder while the block runs."""
-    polling = BackgroundPolling(bootstrap, folder, interval, config, requests, part_seconds)
-    try:
-        yield polling
-    finally:
-        polling.stop()
 
 
 _by_folder: dict[str, BackgroundPolling] = {}

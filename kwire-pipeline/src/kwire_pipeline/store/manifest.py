@@ -108,14 +108,10 @@ class DamagedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Rows of a capture that no segment has, from `first` to before `stop`.
-
-    `last_time` is the time of the last poll in the segment before, in microseconds since 1970; None without one.
-    """
+    """Rows of a capture that no segment has, from `first` to before `stop`."""
 
     first: int
     stop: int
-    last_time: int | None
 
 
 @dataclass(frozen=True, slots=True)
