@@ -8,7 +8,7 @@ with limits of its own, so a round keeps these rules:
 | open alerts are repeated before new ones are sent, and whenever it is time during a round | they end at the receiver |
 | notices are sent in batches, as far as the sink takes them | a slow receiver |
 | a batch that is refused, or fails after it may have arrived, is sent again last, in halves | sizes, poison |
-| the size of batches doubles after `CLEAN` accepted ones | sizes |
+| the largest size that was accepted is the next limit, which doubles after `CLEAN` accepted batches | sizes |
 | notices that have failed come last, in turn, since whenever they fail | one failing alert blocks no other |
 | while it accepts nothing, other notices are tried less and less often | no flood once it is back |
 | the ledger is written before and after a chunk of notices, and each second | costs follow the notices |
@@ -269,7 +269,7 @@ class SinkDelivery:
 
     def _send_all(self, pending: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, patience: int) -> None:
         """Send notices, and the open alerts that must be repeated, in batches."""
-        queue = deque(pending)
+        queue, largest = deque(pending), 0
         while True:
             due = self._due(ledger)
             queue.extendleft(notice for notice in reversed(due) if self._failures[notice.key] < patience)
@@ -296,10 +296,12 @@ class SinkDelivery:
                     self._refuse(notice, failure, ledger, outcome, interval)
             else:
                 outcome.is_available, outcome.failures_in_a_row = True, 0
+                largest = max(largest, len(batch))
                 self._accept(batch, ledger, outcome, interval)
         for notice in queue:
             if not ledger.is_unconfirmed(notice):  # a repetition
                 self._repeat_in(notice.id, 0.0)
+        self._batch_limit = max(self._batch_limit, largest)  # one alert may have been the reason to send smaller ones
 
     def _send(self, batch: Sequence[IncidentNotice]) -> None:
         """Send notices.

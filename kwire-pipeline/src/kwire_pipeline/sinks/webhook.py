@@ -183,16 +183,19 @@ class WebhookSink:
                 headers["Authorization"] = f"Bearer {_read_token(self._token_file).reveal()}"
             except ValueError as error:  # perhaps it is being replaced
                 raise SinkFailed(name, error, may_have_arrived=False) from None
-        answer = self._exchange(json.dumps(payload).encode(), headers)
-        self._observe(answer)
-        _check(name, answer.status, answer.retry_after)
+        self._check(self._exchange(json.dumps(payload).encode(), headers))
 
-    def _observe(self, answer: HttpAnswer) -> None:
-        """Learn from an answer.
-
-        Raises:
-            SinkFailed: the answer does not come from the receiver.
-        """
+    def _check(self, answer: HttpAnswer) -> None:
+        """Raise the error of an answer that does not accept a notice."""
+        kind, name = answer.status // 100, f"webhook {self._host}"
+        if kind == 2:
+            return
+        reason = f"HTTP status {answer.status}"
+        if answer.status in REFUSED_STATUSES:
+            raise SinkFailed(name, reason, is_final=True)
+        is_other_answer = kind in {3, 4}
+        pause = _seconds(answer.retry_after)
+        raise SinkFailed(name, reason, may_have_arrived=not is_other_answer, retry_after=pause)
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         """Post a body, and return the answer.
@@ -381,18 +384,15 @@ class AlertmanagerSink(WebhookSink):
         lasting_s = self._lasting_s
         return None if lasting_s <= self._resolve_timeout else now + timedelta(seconds=lasting_s)
 
-    def _observe(self, answer: HttpAnswer) -> None:
-        """Learn how far the clock of Alertmanager is ahead.
-
-        Raises:
-            SinkFailed: the answer does not come from Alertmanager.
-        """
+    def _check(self, answer: HttpAnswer) -> None:
+        """Learn how far the clock of Alertmanager is ahead, and raise the error of an answer that accepts nothing."""
         if answer.status // 100 == 2 and (answer.content_type or "").lower().startswith("text/html"):
             reason = f"HTTP status {answer.status} with a page of HTML, which is not an answer of Alertmanager"
             raise SinkFailed(f"webhook {self._host}", reason, may_have_arrived=False)
         if (date := _http_date(answer.date)) is not None:
             ahead = date - self._now()
             self._ahead = ahead if SMALLEST_SKEW <= abs(ahead) <= LONGEST_SKEW else timedelta(0)
+        super()._check(answer)
 
 
 class _PostRequest:
@@ -439,19 +439,6 @@ class _PostRequest:
             with suppress(OSError):  # its thread may have closed it
                 # `SSLSocket.shutdown` would first turn the socket into one that sends plain text.
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _check(name: str, status: int, retry_after: str | None) -> None:
-    """Raise the error of a status that does not accept a notice."""
-    kind = status // 100
-    if kind == 2:
-        return
-    if status in REFUSED_STATUSES:
-        raise SinkFailed(name, f"HTTP status {status}", is_final=True)
-    is_other_answer = kind in {3, 4}
-    raise SinkFailed(
-        name, f"HTTP status {status}", may_have_arrived=not is_other_answer, retry_after=_seconds(retry_after)
-    )
 
 
 def _seconds(retry_after: str | None) -> float:

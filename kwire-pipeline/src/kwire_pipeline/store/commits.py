@@ -214,7 +214,7 @@ class PipelineStore:
                     return run(record)
                 except ConcurrentCommit:
                     log.warning("another process has changed %s: computing the commit again", self.out)
-        raise StoreInUse(self.out, ATTEMPTS)
+        raise StoreInUse(self.out, f"{ATTEMPTS} attempts conflicted with commits of other processes: try again later")
 
     def commit(self, change: StoreChange, opened: Mapping[str, DeltaTable] = MappingProxyType({})) -> CommitRecord:
         """Commit a change. What others have committed since its base is kept.
@@ -340,7 +340,7 @@ class PipelineStore:
         bases = {name: table.version() for name, table in tables.items()}
         record = self._decide(self._ingests(), newest, change, tables, bases, lost, recovered)
         if record is None:
-            raise StoreInUse(self.out, 1)
+            raise StoreInUse(self.out, "another process has committed: try again later")
         self.apply(record)
         return record
 
@@ -458,7 +458,9 @@ class PipelineStore:
 
         paths = [f"{table}/{file.path}" for table, files in change.added.items() for file in files]
         if missing := [info.path for info in self.files.get_file_info(paths) if info.type == FileType.NotFound]:
-            raise MissingFiles(self.out, missing)
+            advice = "another program deleted them; run the ingest or the build again"
+            text = f"{len(missing)} of the files to commit do not exist, such as {missing[0]}: {advice}"
+            raise MissingFiles(self.out, text)
 
     def _delete_old_records(self, newest: CommitRecord) -> None:
         """Delete records that are no longer needed, and the states that they have released."""

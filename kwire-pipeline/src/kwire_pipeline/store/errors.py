@@ -2,41 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kwire._util.readable import counted
 from kwire.errors import KwireError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-class StoreInUse(KwireError, RuntimeError):
-    """Other processes write to the store `out` all the time."""
-
-    def __init__(self, out: str, attempts: int) -> None:
-        super().__init__(out, attempts)
-        self.out = out
-        self.attempts = attempts
-
-    def __str__(self) -> str:
-        attempts = counted(self.attempts, "attempt")
-        return f"{self.out}: {attempts} conflicted with commits of other processes: try again later"
-
-
-class MissingFiles(KwireError, RuntimeError):
-    """Files of a commit were deleted before it; nothing was committed."""
-
-    def __init__(self, out: str, paths: Sequence[str]) -> None:
-        super().__init__(out, paths)
-        self.out = out
-        self.paths = paths
-
-    def __str__(self) -> str:
-        return (
-            f"{self.out}: {len(self.paths)} of the files to commit do not exist, such as {self.paths[0]}: another"
-            " program deleted them; run the ingest or the build again"
-        )
 
 
 class StoreError(KwireError):
@@ -54,6 +20,14 @@ class StoreError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.reason}"
+
+
+class StoreInUse(StoreError, RuntimeError):
+    """Other processes write to the store all the time."""
+
+
+class MissingFiles(StoreError, RuntimeError):
+    """Files of a commit were deleted before it; nothing was committed."""
 
 
 class DamagedStore(StoreError, RuntimeError):

@@ -132,7 +132,10 @@ def _pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable) -> 
             continue
         missing = _missing_files(files, name, table)
         if not missing:
-            return _read_before(location, name, PinnedTable(table, head, blocker))
+            pinned = PinnedTable(table, head, blocker)
+            if pinned.ignored is not None:
+                _warn(f"{location.given}: {name}: ignoring {pinned.ignored}, which changed rows")
+            return pinned
         reason = f"{counted(missing, 'file')} of its version {candidate} {'was' if missing == 1 else 'were'} deleted"
     # Fall forward: the newest version of the table has no later commit of kwire.
     if number == pin.number and pin.rows is not None and rows_of(head) == pin.rows:
@@ -144,13 +147,6 @@ def _pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable) -> 
         raise CommitGone(location.given, gone)
     changed = f" after {blocker}" if blocker is not None else blame(location, name, head)
     raise DamagedStore(location.given, f"{name} lacks rows of commit {pin.number}: {reason}{changed}")
-
-
-def _read_before(location: Location, name: str, pinned: PinnedTable) -> PinnedTable:
-    """Return a version before another program changed rows, with a warning."""
-    if pinned.ignored is not None:
-        _warn(f"{location.given}: {name}: ignoring {pinned.ignored}, which changed rows")
-    return pinned
 
 
 @lru_cache(REMEMBERED_WARNINGS)
