@@ -33,7 +33,7 @@ ROWS = bronze(RECORDING)[:100]
 
 @pytest.mark.parametrize(
     "error",
-    [StoreInUse("out", "in use"), MissingFiles("out", "a"), OSError("503"), DeltaError("503"), PySparkException("lost")],
+    [StoreInUse("out", "busy"), MissingFiles("out", "a"), OSError("503"), DeltaError("503"), PySparkException("lost")],
 )
 def test_pause_doubles_up_to_a_minute_and_is_short_again_after_success(
     error: Exception, caplog: pytest.LogCaptureFixture
@@ -79,10 +79,10 @@ def test_live_gold_is_built_again_after_a_pause_in_a_session_of_another_time_zon
     pipeline.ingest_capture(str(tmp_path / "capture"))
     live = LiveGold(pipeline, 0.0, IncidentPublisher(pipeline, []))
     # As a transaction begins: each build that reaches its commit takes seconds.
-    fail_calls(monkeypatch, "transact", StoreInUse("out", "in use"), PermissionError("out"))
+    fail_calls(monkeypatch, "transact", StoreInUse("out", "busy"), PermissionError("out"))
 
     live.build_if_due()
-    assert "the build of gold failed, next attempt in 1 s: out: in use" in caplog.messages
+    assert "the build of gold failed, next attempt in 1 s: out: busy" in caplog.messages
     assert live.seconds_left() <= 1
     monkeypatch.setattr(live, "seconds_left", lambda: 0.0)
     with pytest.raises(PermissionError):
