@@ -252,7 +252,7 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
     notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at, "caused_by": None})
 
     first.acquire()
-    ledger = Ledger(s3, "sink", first.generation)
+    ledger = Ledger(s3, "sink", first.number)
     ledger.start(at)
     ledger.begin(notice)
     ledger.confirm(notice)
@@ -266,7 +266,7 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
         second.acquire()
     seconds[0] += 1
     second.acquire()
-    continued = Ledger(s3, "sink", second.generation)
+    continued = Ledger(s3, "sink", second.number)
     continued.begin(notice)
     continued.save()
 

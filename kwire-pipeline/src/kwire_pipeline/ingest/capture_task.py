@@ -24,7 +24,14 @@ from kwire_pipeline.source.capture_readers import (
     rows_in_capture,
     stops,
 )
-from kwire_pipeline.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
+from kwire_pipeline.source.capture_segments import (
+    REPORTER_COLUMNS,
+    end_of,
+    fingerprint_of,
+    matches,
+    own_rows,
+    visible_segments,
+)
 from kwire_pipeline.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
 from kwire_pipeline.store.record import reporter_key
 
@@ -78,7 +85,7 @@ class CaptureTask(NamedTuple):
         stop = first
         if new_segments:
             last = new_segments[-1]
-            stop = last.first_row + (0 if last in damaged else sum(batch.num_rows for batch in own_rows(last)))
+            stop = last.first_row if last in damaged else end_of(last)
         newest = fingerprint_of([segment for segment in new_segments if segment not in damaged]) or fingerprint
         bad = [DamagedSegment(segment.first_row, f"{segment.path}: {reason}") for segment, reason in damaged.items()]
         return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad, holes=holes)]
@@ -127,10 +134,8 @@ def _holes(new_segments: Sequence[Segment], first: int, damaged: Container[Segme
             holes.append(Hole(following, segment.first_row))
         elif segment.first_row > first:
             check_begin(segment, following)
-        following = segment.first_row
         if later is not None:
-            is_damaged = segment in damaged
-            following = later.first_row if is_damaged else following + sum(map(len, own_rows(segment)))
+            following = later.first_row if segment in damaged else end_of(segment)
     return holes
 
 

@@ -14,8 +14,8 @@ from kwire.capture.folder import segments
 from kwire.capture.reader import check_begin, read_segment
 from kwire.capture.rows import SCHEMA, request_key
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.source.capture_segments import fingerprint_of, matches
-from kwire_pipeline.source.missing_rows import MissingRows, MissingRowsPolicy, end_of, recovered, report
+from kwire_pipeline.source.capture_segments import end_of, fingerprint_of, matches
+from kwire_pipeline.source.missing_rows import MissingRows, MissingRowsPolicy, recovered, report
 from kwire_pipeline.source.row_selection import RowSelection
 
 if TYPE_CHECKING:

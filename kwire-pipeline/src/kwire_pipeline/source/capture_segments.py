@@ -88,6 +88,16 @@ def own_rows(segment: Segment) -> Iterator[pa.RecordBatch]:
         yield batch.filter(pc.not_equal(batch.column("kind"), "carried"))
 
 
+def end_of(segment: Segment) -> int:
+    """Return the number of the row after a segment.
+
+    Raises:
+        ArrowException, OSError: the segment is damaged.
+        UnreadableCapture: the same, or it was renamed.
+    """
+    return segment.first_row + sum(batch.num_rows for batch in own_rows(segment))
+
+
 def _without_frames(segment: Segment) -> Iterator[pa.RecordBatch]:
     columns = ["kind", "polled_at", *REPORTER_COLUMNS]
     if not segment.is_closed:

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.capture.reader import open_closed
 from kwire.capture.rows import SCHEMA
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kwire.capture.folder import Segment
 
 log = logging.getLogger(__name__)
 
@@ -48,18 +45,6 @@ class MissingRows(KwireError, RuntimeError):
 
     def __str__(self) -> str:
         return f"rows {self.first:,} to {self.stop - 1:,} of {self.folder}: no segment has them"
-
-
-def end_of(segment: Segment) -> int:
-    """Return the number of the row after a closed segment.
-
-    Raises:
-        ArrowException, OSError: the segment is damaged.
-        UnreadableCapture: it was renamed.
-    """
-    with open_closed(segment) as parquet:
-        kinds = parquet.read(["kind"])["kind"]
-    return int(segment.first_row + sum(kind != "carried" for kind in kinds.to_pylist()))
 
 
 def report(missing: MissingRows, policy: MissingRowsPolicy, at: pa.Scalar) -> pa.RecordBatch:

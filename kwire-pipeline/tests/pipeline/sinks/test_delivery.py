@@ -11,14 +11,21 @@ import pytest
 
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks import ledger as ledger_module
-from kwire_pipeline.sinks.delivery import CHUNK, FAILURES_IN_A_ROW, PROBED_AT_ONCE, Round, SinkDelivery
+from kwire_pipeline.sinks.delivery import (
+    CHUNK,
+    FAILURES_IN_A_ROW,
+    LARGEST_BATCH,
+    PROBED_AT_ONCE,
+    Round,
+    SinkDelivery,
+)
 from kwire_pipeline.sinks.notice import MISSED
 from kwire_pipeline.sinks.payloads import LONGEST_TEXT, postable_alert
 from kwire_pipeline.sinks.sink_thread import FIRST_BACKOFF, LONGEST_BACKOFF, RoundPlan, plan
 from tests.pipeline.sinks.alerts import LONG_AGO, START, Gold, Recorder, delivery_to, incident
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def test_flapping_broker_is_one_alert(tmp_path: Path) -> None:
@@ -111,27 +118,63 @@ def test_failures_of_a_day_cause_no_flood_afterward(tmp_path: Path, monkeypatch:
     assert counted + len(firing) == len(rows)
 
 
-def test_batch_that_may_have_arrived_is_sent_again_although_the_round_ends(tmp_path: Path) -> None:
-    """The round ends before its halves are sent: the sink may have all of it."""
+class BatchSink(Recorder):
+    """A sink that takes several notices at once.
 
-    class LosingSink(Recorder):
-        open_alerts, repeat_s, has_faults = 0, 1e9, True
+    Attributes:
+        sizes: the number of notices of each attempt.
+        failure: returns the error with which to answer notices, if any.
+    """
 
-        def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
-            if self.has_faults:
-                raise SinkFailed("sink", "connection lost", retry_after=1.0)
-            self.notices.extend(notices)
+    open_alerts, repeat_s = 0, 1e9
 
-    sink = LosingSink()
+    def __init__(self, failure: Callable[[Sequence[IncidentNotice]], SinkFailed | None]) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+        self.failure = failure
+
+    def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
+        self.sizes.append(len(notices))
+        if (failure := self.failure(notices)) is not None:
+            raise failure
+        self.notices.extend(notices)
+
+
+@pytest.mark.parametrize(
+    ("number", "single"),
+    [(10, SinkFailed("sink", "lost", retry_after=1.0)), (2, SinkFailed("sink", "refused", may_have_arrived=False))],
+    ids=["round ends", "no connection"],
+)
+def test_batch_that_may_have_arrived_is_sent_again_whatever_follows(
+    tmp_path: Path, number: int, single: SinkFailed
+) -> None:
+    """The sink may have all of it, although gold has withdrawn all incidents since."""
+    lost = SinkFailed("sink", "connection lost", retry_after=single.retry_after)
+    sink = BatchSink(lambda notices: lost if len(notices) > 1 else single)
     delivery = delivery_to(sink, tmp_path)
-    rows = [incident(number, kind=f"kind_{number}") for number in range(10)]
+    rows = [incident(position, kind=f"kind_{position}") for position in range(number)]
     delivery.publish(lambda _: rows)
-    sink.has_faults = False
+    sink.failure = lambda _: None
 
     for _ in range(2):
-        delivery.publish(lambda _: [])  # gold has withdrawn all of them
+        delivery.publish(lambda _: [])
 
     assert sorted(sink.take()) == sorted((status, row["kind"]) for row in rows for status in ("firing", "resolved"))
+
+
+def test_alert_that_is_refused_leaves_later_batches_large(tmp_path: Path) -> None:
+    refused = SinkFailed("sink", "HTTP status 400", is_final=True)
+    sink = BatchSink(lambda notices: refused if any(notice.id == "kind_7-7" for notice in notices) else None)
+    delivery = delivery_to(sink, tmp_path)
+    rows = [incident(number, kind=f"kind_{number}") for number in range(6 * LARGEST_BATCH)]
+    delivery.publish(lambda _: rows[: 4 * LARGEST_BATCH])
+    assert len(sink.notices) == 4 * LARGEST_BATCH - 1
+    sink.sizes.clear()
+
+    delivery.publish(lambda _: rows)
+
+    assert max(sink.sizes) >= LARGEST_BATCH // 2
+    assert len(sink.sizes) <= 5
 
 
 def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
