@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
-from kwire_pipeline.store.errors import StoreError
+from kwire_pipeline.store.errors import StoreFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ _STORAGE = frozenset({"deltalake", "_internal", "pyarrow", "duckdb", "_duckdb"})
 _SPARK = frozenset({"pyspark", "py4j"})
 
 
-class LibraryFailed(StoreError, RuntimeError):
+class LibraryFailed(StoreFault, RuntimeError):
     """A library failed while a command worked on a folder."""
 
 

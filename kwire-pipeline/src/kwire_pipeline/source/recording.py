@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from kwire.storage.location import Location
 from kwire_pipeline.engine import IN_PROCESS_BYTES
 from kwire_pipeline.source.bronze import COLUMNS, MissingPollTime, check_types, is_plain
-from kwire_pipeline.store.errors import StoreError
+from kwire_pipeline.store.errors import StoreFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ READ = {*COLUMNS, "request_hex", "sent_at"}
 """The columns of a recording that an ingest reads."""
 
 
-class UnreadableRecording(StoreError, ValueError):
+class UnreadableRecording(StoreFault, ValueError):
     """A file of a recording is damaged."""
 
 

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.errors import DamagedStore, StoreError, UnusableTable
+from kwire_pipeline.store.errors import DamagedStore, StoreFault, UnusableTable
 from kwire_pipeline.store.obstacles import Obstacle, obstacles, unusable_files
 from kwire_pipeline.store.record import (
     DESIRED_CONFIGS,
@@ -252,7 +252,7 @@ def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile
 
 def _reason(name: str, error: Exception) -> str:
     """Return the text of an error about a table, without the store and the advice to run this check."""
-    return (error.reason if isinstance(error, StoreError) else str(error)).removeprefix(f"{name} ")
+    return (error.reason if isinstance(error, StoreFault) else str(error)).removeprefix(f"{name} ")
 
 
 def is_derived(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.errors import KwireError
 
 
-class StoreError(KwireError):
+class StoreFault(KwireError):
     """A fault of a store, a table, or a file.
 
     Attributes:
@@ -22,26 +22,26 @@ class StoreError(KwireError):
         return f"{self.place}: {self.reason}"
 
 
-class StoreInUse(StoreError, RuntimeError):
+class StoreInUse(StoreFault, RuntimeError):
     """Other processes write to the store all the time."""
 
 
-class MissingFiles(StoreError, RuntimeError):
+class MissingFiles(StoreFault, RuntimeError):
     """Files of a commit were deleted before it; nothing was committed."""
 
 
-class DamagedStore(StoreError, RuntimeError):
+class DamagedStore(StoreFault, RuntimeError):
     """A store lacks something that it needs."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}: run `kwire pipeline check --out {self.place}`"
 
 
-class CommitGone(StoreError, ValueError):
+class CommitGone(StoreFault, ValueError):
     """The rows of an older commit were deleted, such as by `vacuum` or the retention of a log."""
 
 
-class UnusableTable(StoreError):
+class UnusableTable(StoreFault):
     """A table of another state than kwire can use."""
 
 
@@ -57,7 +57,7 @@ class ConcurrentCommit(KwireError, RuntimeError):
     """Another writer has changed what a commit depends on: it must be computed again."""
 
 
-class NotAStore(StoreError, ValueError):
+class NotAStore(StoreFault, ValueError):
     """A path that cannot be used as a store."""
 
     def __init__(self, out: str, reason: str = "is a file: expected a folder for the tables") -> None:
@@ -67,7 +67,7 @@ class NotAStore(StoreError, ValueError):
         return f"{self.place} {self.reason}"
 
 
-class IncompatibleTable(StoreError, RuntimeError):
+class IncompatibleTable(StoreFault, RuntimeError):
     """The columns of a stored table differ from the columns that this version of kwire writes."""
 
     def __str__(self) -> str:

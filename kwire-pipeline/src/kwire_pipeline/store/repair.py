@@ -23,7 +23,7 @@ from kwire_pipeline.store.check import (
     newest_record,
     obstacles_of_ingests,
 )
-from kwire_pipeline.store.errors import DamagedStore, StoreError, UnwritableTable
+from kwire_pipeline.store.errors import DamagedStore, StoreFault, UnwritableTable
 from kwire_pipeline.store.obstacles import restore_before
 from kwire_pipeline.store.record import (
     INGESTS,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kwire_pipeline.store.record import DataFile
 
 
-class CannotRepair(StoreError, RuntimeError):
+class CannotRepair(StoreFault, RuntimeError):
     """No commit of a store can be read, or only a backup can bring a table back."""
 
 
