@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.client.admin import AdminClient
+    from kwire.client.admin.cluster_router import ClusterRouter
     from kwire_cluster.node.requests.request_context import NodeServices
     from kwire_cluster.node.tools import Caller
     from kwire_cluster.zookeeper import BrokerRegistration, Store
@@ -249,13 +250,26 @@ class DryRunClient:
         if name.startswith("wait_"):
             return _no_wait
         operation = getattr(self._admin, name)
+        if name == "router":
+            return DryRunRouter(operation)
         if name.startswith(READING) or name in ATTRIBUTES:
             return operation
-        # The router is refused as well: it sends any request.
         if not callable(operation) or "validate_only" not in signature(operation).parameters:
             raise NotSupported("a dry run", f"{name} cannot be checked without being done")
         # Also for a tool with a dry run of its own, which passes the argument.
         return lambda *arguments, **options: operation(*arguments, **{**options, "validate_only": True})
+
+
+class DryRunRouter:
+    """The router of a client, for reading only: functions of the client that read take a session with a router."""
+
+    def __init__(self, router: ClusterRouter) -> None:
+        self._router = router
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("command", "send"):
+            raise NotSupported("a dry run", "a request cannot be checked without being done")
+        return getattr(self._router, name)
 
 
 async def _no_wait(*_: Any, **__: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, GroupType, TopicPartition
 from kwire_admin.compat.group_options import coordinator_text, warn_of_unknown_ends
 from kwire_admin.compat.script import java_error
 
@@ -45,8 +46,6 @@ async def describe_groups(run: ScriptRun, admin: AdminClient, names: Iterable[st
     Args:
         failure: the text before an error that ends the script.
     """
-    from kwire.client.admin import AdminError
-
     names = sorted({*names})
     described = await admin.describe_groups(names)
     committed = await admin.list_group_offsets(names)
@@ -110,8 +109,6 @@ async def _describe_group(
 
 async def _with_epochs(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> DescribedGroup | None:
     """Return a group with its epochs; None for a classic group, and where they are not printed."""
-    from kwire.client.admin import AdminError, GroupType
-
     if run.is_before(FIRST_WITH_EPOCHS) or "verbose" not in run.values or group.type is not GroupType.CONSUMER:
         return None
     described = (await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id]
@@ -204,8 +201,6 @@ def _topics_text(assignment: Mapping[str, Sequence[int]]) -> str:
 
 async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription, follows_table: bool) -> bool:
     """Print the offsets of a group, and return whether there are any."""
-    from kwire.client.admin import AdminError, TopicPartition
-
     lag = (await admin.group_lags([group.group_id]))[group.group_id]
     if isinstance(lag, AdminError):
         raise lag

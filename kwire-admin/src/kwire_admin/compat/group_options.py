@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, java_error
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal, TypeAlias
 
-    from kwire.client.admin import AdminClient, AdminError, GroupListing, GroupType, TopicPartition
+    from kwire.client.admin import AdminClient, GroupListing, GroupType, TopicPartition
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -173,8 +174,6 @@ async def delete_groups(
         unknown: returns the error for a group that does not exist, or has another type.
         nothing: text instead of the groups if there are none.
     """
-    from kwire.client.admin import AdminError
-
     kind = type.value
     groups: Mapping[str, GroupListing] = {group.group_id: group for group in await admin.list_groups(types=[type])}
     failed: dict[str, str] = {}

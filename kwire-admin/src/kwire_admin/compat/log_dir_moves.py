@@ -7,6 +7,8 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.admin import TopicPartition
+from kwire.client.admin.log_dirs import ReplicaDirs
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.script import ScriptFailed
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.client.admin import AdminClient
-    from kwire.client.admin.log_dirs import ReplicaDirs
     from kwire_admin.compat.script import ScriptRun
 
 __all__ = ["ANY", "LogDirReplica", "active_moves", "print_states", "start_moves"]
@@ -65,8 +66,6 @@ async def start_moves(run: ScriptRun, admin: AdminClient, paths: Mapping[LogDirR
 
 async def _start(admin: AdminClient, pending: Mapping[LogDirReplica, str]) -> list[LogDirReplica]:
     """Return the replicas for which a move has started."""
-    from kwire.client.admin import TopicPartition
-
     by_broker: dict[int, dict[TopicPartition, str]] = defaultdict(dict)
     for replica, path in pending.items():
         by_broker[replica.broker][TopicPartition(replica.topic, replica.partition)] = path
@@ -84,9 +83,6 @@ async def _start(admin: AdminClient, pending: Mapping[LogDirReplica, str]) -> li
 
 
 async def _places(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, ReplicaDirs]:
-    from kwire.client.admin import TopicPartition
-    from kwire.client.admin.log_dirs import ReplicaDirs
-
     live = {broker.id for broker in (await admin.describe_cluster()).brokers}
     places = dict.fromkeys(paths, ReplicaDirs())
     for broker in sorted({replica.broker for replica in paths} & live):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, TopicPartition
 from kwire_admin.compat.options import ScriptUsageError
 from kwire_admin.compat.script import ScriptRefused, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin import AdminClient, AdminError, TopicPartition
+    from kwire.client.admin import AdminClient
     from kwire_admin.compat.script import ScriptRun
 
 __all__ = ["NEWEST", "delete_offsets", "partitions_of_topics"]
@@ -29,8 +30,6 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
         ScriptRefused: a partition does not exist.
         ScriptUsageError: a partition is not a number.
     """
-    from kwire.client.admin import AdminError, TopicPartition
-
     chosen: list[TopicPartition] = []
     for text in topics:
         topic, colon, indexes = text.partition(":")
@@ -59,8 +58,6 @@ async def delete_offsets(
         others: partitions of other topics.
         is_old: true for the lines of 3.9.1.
     """
-    from kwire.client.admin import AdminError
-
     [group] = run.values.all("group")[:1]
     rows: dict[tuple[str, int], AdminError | None] = {}
     partitions = [*others]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_entries import CLUSTER_NAME, AclEntry
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import Script, ScriptRefused
 from kwire_admin.compat.scripts.acls import ONE_ACTION, acls
+from kwire_cluster.config.stored_acls import change_acls
+from kwire_cluster.zookeeper.acls import ResourceAcls
+from kwire_cluster.zookeeper.errors import NoNode
+from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.authorization.acl_entries import AclEntry, ResourceType
+    from kwire.authorization.acl_entries import ResourceType
     from kwire_admin.compat.script import ScriptRun
     from kwire_cluster.zookeeper import Store
 
@@ -73,8 +78,6 @@ def _check(run: ScriptRun) -> None:
 
 
 def _resources(run: ScriptRun) -> list[Resource]:
-    from kwire.authorization.acl_entries import CLUSTER_NAME
-
     values = run.values
     resources: list[Resource] = [("Topic", name.strip()) for name in values.all("topic")]
     if "cluster" in values:
@@ -100,8 +103,6 @@ def _operations(run: ScriptRun, type: ResourceType) -> list[str]:
 
 def _entries(run: ScriptRun) -> dict[Resource, list[AclEntry]]:
     """Return the entries that the options describe, by resource. Producers may also create topics."""
-    from kwire.authorization.acl_entries import CLUSTER_NAME, AclEntry
-
     cluster: list[Resource] = [("Cluster", CLUSTER_NAME)] if "producer" in run.values else []
     return {
         resource: [
@@ -116,8 +117,6 @@ def _entries(run: ScriptRun) -> dict[Resource, list[AclEntry]]:
 
 
 async def _add(run: ScriptRun, store: Store, entries: dict[Resource, list[AclEntry]]) -> None:
-    from kwire_cluster.config.stored_acls import change_acls
-
     for resource, added in entries.items():
         _print(run, "Adding ACLs", resource, added)
         await change_acls(store, *resource, "literal", add=added, author=None, node_id=-1)
@@ -125,8 +124,6 @@ async def _add(run: ScriptRun, store: Store, entries: dict[Resource, list[AclEnt
 
 async def _remove(run: ScriptRun, store: Store, entries: dict[Resource, list[AclEntry]]) -> bool:
     """Remove entries, all of a resource if the options describe none, and return whether the user agreed."""
-    from kwire_cluster.config.stored_acls import change_acls
-
     for resource, described in entries.items():
         existing = await _read(store, resource)
         removed = described or existing
@@ -142,9 +139,6 @@ async def _remove(run: ScriptRun, store: Store, entries: dict[Resource, list[Acl
 
 
 async def _read(store: Store, resource: Resource) -> list[AclEntry]:
-    from kwire_cluster.zookeeper.acls import ResourceAcls
-    from kwire_cluster.zookeeper.errors import NoNode
-
     path = ResourceAcls.path(*resource)
     try:
         return [*ResourceAcls.decode((await store.get(path)).data, path).acls]
@@ -153,9 +147,6 @@ async def _read(store: Store, resource: Resource) -> list[AclEntry]:
 
 
 async def _list(run: ScriptRun, store: Store, resources: list[Resource]) -> None:
-    from kwire_cluster.zookeeper.acls import ResourceAcls
-    from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
-
     if not resources:
         types: tuple[ResourceType, ...] = ("Topic", "Group", "Cluster")
         roots = {type: ResourceAcls.path(type, "").rstrip("/") for type in types}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.configs import (
@@ -17,6 +19,7 @@ from kwire_admin.compat.scripts.configs import (
 )
 from kwire_admin.compat.scripts.configs import configs as new_configs
 from kwire_admin.reassignment.throttle import RATES
+from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 from kwire_zookeeper_tools.with_zookeeper.entity_configs import (
     QUOTAS,
@@ -28,7 +31,7 @@ from kwire_zookeeper_tools.with_zookeeper.entity_configs import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient, ConfigChange
+    from kwire.client.admin import AdminClient
     from kwire.client.admin.config_plans import ConfigPlan
     from kwire_admin.compat.script import ScriptRun
 
@@ -76,8 +79,6 @@ def _entities(run: ScriptRun) -> list[Entity]:
 
 
 async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
-    from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
-    from kwire.messages.kafka.error_codes import ErrorCode
     from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
     added, deleted = added_configs(run), deleted_configs(run.values)
@@ -129,9 +130,6 @@ def _check_names(run: ScriptRun, admin: AdminClient, plan: ConfigPlan, change: C
     Kafka 0.10 refuses a config that is not set; 0.9 accepted any name, also a misspelt one. Brokers store a config that
     they do not have without effect; nodes of kwire refuse it themselves.
     """
-    from kwire.client.admin import ConfigResourceType
-    from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
-
     if plan.error is not None:
         return  # the change itself has a better error
     sentence = None
@@ -160,8 +158,6 @@ def _print(run: ScriptRun, names: Mapping[str, str | None], configs: Iterable[st
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
-    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType
-
     names = [entity.name]
     type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
     if entity.name is None and entity.type == "topics":

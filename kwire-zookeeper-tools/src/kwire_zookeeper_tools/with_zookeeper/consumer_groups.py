@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import TopicPartition
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.consumer_groups import consumer_groups
@@ -19,7 +20,6 @@ from kwire_zookeeper_tools.with_zookeeper import tool_run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kwire.client.admin import TopicPartition as Partition
     from kwire_admin.compat.script import ScriptRun
     from kwire_cluster.zookeeper import Store
 
@@ -99,9 +99,9 @@ async def _describe(run: ScriptRun, store: Store, group: str, *, old: bool) -> N
 def _print_old(
     run: ScriptRun,
     group: str,
-    partitions: Sequence[Partition],
+    partitions: Sequence[TopicPartition],
     offsets: Mapping[tuple[str, int], int],
-    ends: Mapping[Partition, int],
+    ends: Mapping[TopicPartition, int],
     owners: Sequence[str | None],
 ) -> None:
     if not partitions:
@@ -114,11 +114,9 @@ def _print_old(
         run.print(", ".join([group, partition.topic, str(partition.partition), *numbers, lag, owner or "none"]))
 
 
-async def _partitions(store: Store, group: str, topics: Sequence[str]) -> list[Partition]:
+async def _partitions(store: Store, group: str, topics: Sequence[str]) -> list[TopicPartition]:
     """Return all partitions of the topics that the group has offsets for, or has consumed."""
-    from kwire.client.admin import TopicPartition
-
-    partitions: list[Partition] = []
+    partitions: list[TopicPartition] = []
     for topic in sorted({*topics, *await child_names(store, f"{ROOT}/{group}/owners")}):
         path = TopicRegistration.path(topic)
         try:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 from kwire.declare.secrets import is_secret_config
 from kwire_admin.compat.script import ScriptFailed
 from kwire_admin.reassignment.throttle import RATES
+from kwire_cluster.config.stored_configs import change_config, read_config
+from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize, sanitize
+from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -45,8 +48,6 @@ async def change_entity(
     Raises:
         ScriptFailed: the entity cannot have a config.
     """
-    from kwire_cluster.config.stored_configs import change_config
-
     names = {entity.type: entity.name or "" for entity in entities}
     known = RATES if "brokers" in names else QUOTAS
     for key in added:
@@ -67,9 +68,6 @@ async def change_entity(
 
 async def described_entities(run: ScriptRun, entities: Sequence[Entity]) -> list[tuple[Names, dict[str, str]]]:
     """Return the chosen entities with their configs; of a type without a name, all that have configs."""
-    from kwire_cluster.config.stored_configs import read_config
-    from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
-
     store = await tool_run(run).zookeeper()
     chosen: list[tuple[str, Names]] = [("", {})]
     for entity in sorted(entities, key=lambda entity: ORDER.index(entity.type)):
@@ -96,14 +94,10 @@ def _path(run: ScriptRun, names: Names) -> str:
 
 def _znode(run: ScriptRun, name: str) -> str:
     """Return the name of a znode. Before Kafka 0.10.1, it was the name of the client as it is."""
-    from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, sanitize
-
     if not name:
         return DEFAULT_ENTITY
     return name if run.is_before("0.10.1.0") else sanitize(name)
 
 
 def _name(znode: str) -> str:
-    from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize
-
     return "" if znode == DEFAULT_ENTITY else desanitize(znode)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.leader_election import PATH, by_topic, read_partitions
+from kwire_admin.operations.partitions import existing_partitions
+from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -24,10 +27,6 @@ async def run(run: ScriptRun) -> None:
     Raises:
         ScriptFailed: the file is invalid, or an election failed.
     """
-    from kwire.messages.kafka.error_codes import ErrorCode
-    from kwire_admin.operations.partitions import existing_partitions
-    from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
-
     run.values.need("zookeeper")
     admin = await tool_run(run).admin()
     existing: list[Partition] = [*await existing_partitions(admin)]

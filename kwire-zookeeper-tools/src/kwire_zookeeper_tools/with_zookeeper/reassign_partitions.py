@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import ReassignmentState
 from kwire_admin.compat.options import ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, ScriptRefused
 from kwire_admin.compat.scripts.reassign_partitions import (
@@ -14,6 +15,8 @@ from kwire_admin.compat.scripts.reassign_partitions import (
     throttle_brokers,
     throttles_to_clear,
 )
+from kwire_admin.operations.partitions import existing_topics
+from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -74,8 +77,6 @@ def _existing(path: str | None) -> str:
 
 
 def _document(partitions: Iterable[Assigned]) -> str:
-    from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
-
     return ReassignPartitions(tuple(PartitionReassignment(*partition) for partition in partitions)).encode().decode()
 
 
@@ -92,8 +93,6 @@ async def _generate(run: ScriptRun) -> None:
 
 
 async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescription]:
-    from kwire_admin.operations.partitions import existing_topics
-
     return await existing_topics(admin, names)
 
 
@@ -127,8 +126,6 @@ async def _execute(run: ScriptRun, targets: Targets) -> None:
 
 
 async def _verify(run: ScriptRun, targets: Targets) -> None:
-    from kwire.client.admin import ReassignmentState
-
     admin = await _admin(run)
     # The blank at the end came with the throttles of 0.10.1.
     run.print("Status of partition reassignment:" + ("" if run.is_before("0.10.1.0") else " "))

@@ -6,17 +6,22 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire._util.readable import counted
+from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, NewTopic, NotSupported, TopicChange
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION, ONE_ACTION, topics
+from kwire_admin.operations.parameters import InvalidArgument, parse_assignment, parse_configs
+from kwire_admin.operations.partitions import existing_topics
+from kwire_admin.operations.topic_filter import TopicFilter
+from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire_zookeeper_tools.with_zookeeper import config_sentence, tool_run, unknown_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.client.admin import AdminClient, AdminError, PartitionDescription, TopicDescription
+    from kwire.client.admin import AdminClient, PartitionDescription, TopicDescription
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -41,9 +46,6 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
         ScriptFailed: the cluster refused something.
     """
-    from kwire.client.admin import AdminError
-    from kwire_admin.operations.parameters import InvalidArgument
-
     values = run.values
     _check(run)
     admin, topic = await tool_run(run).admin(), values.get("topic")
@@ -137,9 +139,6 @@ async def _check_deleted(run: ScriptRun, admin: AdminClient, topic: str, names: 
     Raises:
         ScriptFailed: a config does not exist.
     """
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-    from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
-
     resource = ConfigResource(ConfigResourceType.TOPIC, topic)
     reported = (await admin.describe_configs([resource]))[resource]
     known = {*TOPIC_SETTINGS, *(reported if isinstance(reported, dict) else ())}
@@ -167,18 +166,12 @@ async def _matching_topics(admin: AdminClient, pattern: str | None) -> dict[str,
         InvalidArgument: the expression is invalid.
         AdminError: a topic cannot be described.
     """
-    from kwire_admin.operations.partitions import existing_topics
-    from kwire_admin.operations.topic_filter import TopicFilter
-
     accepts = TopicFilter(pattern or ".*").accepts
     return {name: topic for name, topic in (await existing_topics(admin)).items() if accepts(name)}
 
 
 async def _list(run: ScriptRun, admin: AdminClient, pattern: str | None) -> None:
     """Print the names of topics, and which of them are being deleted."""
-    from kwire.client.admin import NotSupported
-    from kwire_admin.operations.topic_filter import TopicFilter
-
     try:
         deleted = set(await admin.list_topics_marked_for_deletion())
     except NotSupported:  # Kafka leaves them out
@@ -227,9 +220,6 @@ def _partition_text(partition: PartitionDescription) -> str:
 
 async def _create(run: ScriptRun, admin: AdminClient, name: str) -> None:
     """Create a topic, and wait until every broker reports it."""
-    from kwire.client.admin import AdminError, NewTopic
-    from kwire_admin.operations.parameters import parse_assignment, parse_configs
-
     values = run.values
     if ("." in name or "_" in name) and not run.is_before("0.9.0.0"):
         run.print(COLLISION)
@@ -275,9 +265,6 @@ async def _delete(run: ScriptRun, admin: AdminClient, names: Sequence[str], patt
 
 async def _alter(run: ScriptRun, admin: AdminClient, names: Sequence[str]) -> None:
     """Change configs and the number of partitions of topics."""
-    from kwire.client.admin import TopicChange
-    from kwire_admin.operations.parameters import parse_configs
-
     values = run.values
     partitions, deleted = values.number("partitions"), values.all("delete-config")
     configs = parse_configs(values.all("config"))
@@ -298,10 +285,6 @@ async def _alter(run: ScriptRun, admin: AdminClient, names: Sequence[str]) -> No
 
 async def _add_partitions(run: ScriptRun, admin: AdminClient, name: str, total: int) -> None:
     """Give a topic a new number of partitions. An assignment names all partitions, also the existing ones."""
-    from kwire.client.admin import TopicChange
-    from kwire_admin.operations.parameters import InvalidArgument, parse_assignment
-    from kwire_admin.operations.partitions import existing_topics
-
     run.print(REPARTITIONED)
     assigned = parse_assignment(run.values.get("replica-assignment"))
     if assigned and len(assigned) != total:

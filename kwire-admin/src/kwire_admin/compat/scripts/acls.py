@@ -6,6 +6,8 @@ import sys
 from itertools import product
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
 from kwire.terminal.questions import ask
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptRefused
@@ -13,7 +15,7 @@ from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptR
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.client.admin import AclBinding, AclBindingFilter, AdminClient, PatternType, ResourceType
+    from kwire.client.admin import AdminClient
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -104,8 +106,6 @@ def _check_principals(values: OptionValues) -> None:
 
 
 def _pattern(values: OptionValues) -> PatternType:
-    from kwire.client.admin import PatternType
-
     text = (values.get("resource-pattern-type") or "literal").upper()
     try:
         return PatternType[text]
@@ -114,8 +114,6 @@ def _pattern(values: OptionValues) -> PatternType:
 
 
 def _resources(values: OptionValues) -> list[tuple[ResourceType, str]]:
-    from kwire.client.admin import ResourceType
-
     resources = [
         (ResourceType[type], text.strip()) for option, type in RESOURCES.items() for text in values.all(option)
     ]
@@ -125,8 +123,6 @@ def _resources(values: OptionValues) -> list[tuple[ResourceType, str]]:
 
 
 def _operations(values: OptionValues, type: ResourceType) -> list[str]:
-    from kwire.client.admin import ResourceType
-
     operations: list[str] = []
     if "producer" in values:
         operations += {
@@ -142,8 +138,6 @@ def _operations(values: OptionValues, type: ResourceType) -> list[str]:
 
 
 def _operation(text: str) -> str:
-    from kwire.client.admin import AclOperation
-
     names = {operation.value.replace("_", ""): operation.value for operation in AclOperation}
     return names.get(text.replace("_", "").upper(), text)
 
@@ -154,9 +148,6 @@ def _check_operation(type: ResourceType, operation: str) -> None:
     Raises:
         ScriptUsageError: it does not. Kafka lists the operations in the order of a Java set.
     """
-    from kwire.client.admin import AclOperation
-    from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
-
     supported = sorted(operation.value for operation in (AclOperation.ALL, *SUPPORTED_OPERATIONS[type]))
     if operation not in supported:
         raise ScriptUsageError(f"ResourceType {type.value} only supports operations [{', '.join(supported)}]")
@@ -168,8 +159,6 @@ def _bindings(values: OptionValues) -> Iterable[AclBinding]:
     Raises:
         ScriptUsageError: a resource type does not have an operation.
     """
-    from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
-
     # One binding for each combination, as AclCommand makes them: without a host, from any.
     pattern = _pattern(values)
     rules = ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny"))
@@ -190,8 +179,6 @@ def _bindings(values: OptionValues) -> Iterable[AclBinding]:
 
 def _filters(values: OptionValues) -> list[AclBindingFilter]:
     """Return the filters of the resources, for `--list`."""
-    from kwire.client.admin import AclBindingFilter
-
     resources = _resources(values)
     if not resources:
         return [AclBindingFilter()]
@@ -211,8 +198,6 @@ async def _listed(admin: AdminClient, values: OptionValues) -> list[AclBinding]:
 
 async def _remove(run: ScriptRun, admin: AdminClient) -> None:
     from dataclasses import replace
-
-    from kwire.client.admin import AclOperation
 
     values = run.values
     if values.all("allow-principal") or values.all("deny-principal"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
-    from kwire.client.admin import AdminClient, ConfigResource
+    from kwire.client.admin import AdminClient
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -44,7 +45,6 @@ async def run(run: ScriptRun) -> None:
 async def _alter(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
     from uuid import uuid4
 
-    from kwire.client.admin import ConfigChange
     from kwire.uuids import uuid_to_text
 
     name = values.get("name") or uuid_to_text(uuid4())
@@ -59,8 +59,6 @@ async def _alter(run: ScriptRun, admin: AdminClient, values: OptionValues) -> No
 
 
 async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import ConfigChange
-
     name = values.get("name") or ""
     configs = await _described(admin, name)
     if configs:
@@ -89,20 +87,14 @@ ACTIONS = {"alter": _alter, "delete": _delete, "describe": _describe, "list": _l
 
 
 async def _resources(admin: AdminClient) -> list[ConfigResource]:
-    from kwire.client.admin import ConfigResourceType
-
     return [*await admin.export_configs(ConfigResourceType.CLIENT_METRICS)]
 
 
 def _resource(name: str) -> ConfigResource:
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-
     return ConfigResource(ConfigResourceType.CLIENT_METRICS, name)
 
 
 async def _described(admin: AdminClient, name: str) -> dict[str, str | None]:
-    from kwire.client.admin import AdminError
-
     configs = (await admin.describe_configs([_resource(name)]))[_resource(name)]
     if isinstance(configs, AdminError):
         raise configs

@@ -6,13 +6,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import (
+    AdminError,
+    ClientQuotaEntity,
+    ConfigChange,
+    ConfigResource,
+    ConfigResourceType,
+    SpecialName,
+)
+from kwire.client.admin.config_values import stored_source
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient, ClientQuotaEntity, ConfigResource, ConfigValue
+    from kwire.client.admin import AdminClient, ConfigValue
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -163,9 +172,6 @@ def paired_names(values: OptionValues) -> list[str | None]:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
-    from kwire.client.admin import AdminError
-    from kwire.client.admin.config_values import stored_source
-
     every = "all" in run.values
     if not every and entity.name and not run.is_before(NEWEST) and not await _exists(admin, entity.type, entity.name):
         type = entity.type.removesuffix("s")
@@ -208,8 +214,6 @@ async def _names(admin: AdminClient, entity: Entity) -> list[str]:
     if entity.type == "brokers":
         return [*map(str, brokers), ""]
     if entity.type in ("client-metrics", "groups"):
-        from kwire.client.admin import ConfigResourceType
-
         kind = ConfigResourceType.GROUP if entity.type == "groups" else ConfigResourceType.CLIENT_METRICS
         groups = await admin.list_groups() if entity.type == "groups" else ()
         names = {resource.name for resource in await admin.export_configs(kind)}
@@ -233,8 +237,6 @@ def _singular(type: str) -> str:
 
 
 def _resource(type: str, name: str) -> ConfigResource:
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-
     kinds = {
         "topics": "TOPIC",
         "brokers": "BROKER",
@@ -246,8 +248,6 @@ def _resource(type: str, name: str) -> ConfigResource:
 
 
 async def _alter(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
-    from kwire.client.admin import ConfigChange
-
     values, name = run.values, entity.name or ""
     added, deleted = added_configs(run), deleted_configs(values)
     resource = _resource(entity.type, name)
@@ -302,8 +302,6 @@ def deleted_configs(values: OptionValues) -> list[str]:
 
 
 def quota_entity(entities: list[Entity]) -> ClientQuotaEntity:
-    from kwire.client.admin import ClientQuotaEntity, SpecialName
-
     named = {entity.type: SpecialName.DEFAULT if entity.name == "" else entity.name for entity in entities}
     return ClientQuotaEntity(user=named.get("users"), client_id=named.get("clients"), ip=named.get("ips"))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.compat.group_descriptions import CONSUMER_TYPES, describe_groups
 from kwire_admin.compat.group_options import (
     SHIFTS,
@@ -63,9 +65,6 @@ async def run(run: ScriptRun) -> None:
     Raises:
         ScriptUsageError: the options do not fit together.
     """
-    from kwire.client.admin import AdminError
-    from kwire.protocol.errors import ConnectionFault
-
     values = run.values
     if "validate-regex" in values:
         values.need("bootstrap-server")
@@ -142,8 +141,6 @@ def _need_groups(values: OptionValues, action: str) -> None:
 
 async def _validate_regex(run: ScriptRun, admin: AdminClient, pattern: str) -> None:
     """Let a broker check a regular expression: its library is RE2, as for subscriptions of consumers (KIP-848)."""
-    from kwire.client.admin import AdminError
-
     try:
         await admin.list_transactions(id_pattern=pattern)
     except AdminError as error:
@@ -214,8 +211,6 @@ def _quoted(names: Iterable[str]) -> str:
 
 async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
     """Return the partitions that `--topic` or `--all-topics` chooses."""
-    from kwire.client.admin import AdminError
-
     if "all-topics" in values:
         committed = (await admin.list_group_offsets([group]))[group]
         if isinstance(committed, AdminError):
@@ -228,8 +223,6 @@ async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str
 
 
 async def _reset(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.client.admin import AdminError
-
     values = run.values
     if not any(scope in values for scope in SCOPES):
         raise ScriptUsageError(f"Option [reset-offsets] requires one of the following scenarios: [{listed(SCOPES)}]")
@@ -262,7 +255,6 @@ async def plan_targets(
     Args:
         partitions: the partitions; None for the partitions in the options. A file names its own.
     """
-    from kwire.client.admin import AdminError
     from kwire_admin.operations.offset_resets import NoCommittedOffset, plan_offsets
 
     target = reset_target(run.values, group)
@@ -303,7 +295,6 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
     """
     from pathlib import Path
 
-    from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
     from kwire_admin.operations.offset_resets import (
         CommittedTarget,
         OffsetShift,

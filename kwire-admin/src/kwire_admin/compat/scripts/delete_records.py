@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire.client.admin import AdminError, TopicPartition
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
-    from kwire.client.admin import TopicPartition
     from kwire_admin.compat.script import ScriptRun
 
 
@@ -21,8 +21,6 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: an option is missing.
         ScriptFailed: the file cannot be read, or is invalid.
     """
-    from kwire.client.admin import AdminError
-
     run.values.need("bootstrap-server", "offset-json-file")
     offsets = _read_offsets(Path(run.values.get("offset-json-file") or ""))
     run.print("Executing records delete operation")
@@ -36,7 +34,6 @@ async def run(run: ScriptRun) -> None:
 def _read_offsets(file: Path) -> dict[TopicPartition, int]:
     """Return the first offset to keep of each partition in a JSON file."""
     from kwire._util.text_files import EncodingError, read_text
-    from kwire.client.admin import TopicPartition
 
     try:
         text = read_text(file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
+from kwire.client.admin.group_values import NAMED_TIMES
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptRefused, java_error
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
@@ -24,8 +26,6 @@ async def run(run: ScriptRun) -> None:
     Raises:
         ScriptRefused: no partition matches, or an argument is invalid.
     """
-    from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
-
     values = run.values
     if values.number("offsets") not in (None, 1):
         raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
@@ -65,8 +65,6 @@ async def run(run: ScriptRun) -> None:
 
 
 def _time(run: ScriptRun, text: str) -> int:
-    from kwire.client.admin.group_values import NAMED_TIMES
-
     if text in NAMED_TIMES:
         return NAMED_TIMES[text]
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import GroupType
 from kwire_admin.compat.group_options import warn_of_missing
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
@@ -25,8 +26,6 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
         ScriptFailed: the type of groups is unknown.
     """
-    from kwire.client.admin import GroupType
-
     values = run.values
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Missing required option(s) [bootstrap-server]")

@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.text_files import EncodingError
+from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
 from kwire_admin.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import (
@@ -24,7 +25,7 @@ from kwire_admin.reassignment.throttle import RATES, REPLICAS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, TopicDescription
+    from kwire.client.admin import AdminClient, TopicDescription
     from kwire_admin.compat.script import ScriptRun
 
     Targets = dict[str, dict[int, tuple[int, ...]]]
@@ -157,8 +158,6 @@ def _document(partitions: list[tuple[str, int, tuple[int, ...]]]) -> str:
 
 
 async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescription]:
-    from kwire.client.admin import AdminError
-
     described = {}
     for name, topic in sorted((await admin.describe_topics(names)).items()):
         if isinstance(topic, AdminError):
@@ -269,8 +268,6 @@ async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str
     """Set configs of brokers to a rate in bytes per second. Nodes of kwire hold no logs, and have no such settings."""
     if admin.dialect == "kip4":
         return
-    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
-
     change = ConfigChange(set=dict.fromkeys(names, str(rate)))
     changes = {ConfigResource(ConfigResourceType.BROKER, str(id)): change for id in brokers}
     (await admin.alter_configs(changes)).raise_first()
@@ -280,8 +277,6 @@ async def throttle_brokers(
     admin: AdminClient, described: Mapping[str, TopicDescription], targets: Targets, rate: int
 ) -> None:
     """Limit the rate of the brokers and partitions that take part."""
-    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
-
     leaders: dict[str, list[str]] = defaultdict(list)
     followers: dict[str, list[str]] = defaultdict(list)
     brokers: set[int] = set()
@@ -313,8 +308,6 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     """
     if "preserve-throttles" in run.values:
         return
-    from kwire.client.admin import AdminError
-
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
     ids, names = ",".join(map(str, brokers)), ",".join(topics)
     run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
@@ -329,8 +322,6 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
 
 async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[ConfigResource, ConfigChange]:
     """Return the changes that delete the throttles of all brokers and of topics."""
-    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
-
     brokers = [str(broker.id) for broker in (await admin.describe_cluster()).brokers if admin.dialect == "kafka"]
     return {ConfigResource(ConfigResourceType.BROKER, id): ConfigChange(delete=BROKER_THROTTLES) for id in brokers} | {
         ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics
@@ -338,8 +329,6 @@ async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[
 
 
 async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
-    from kwire.client.admin import AdminError
-
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     described = await admin.describe_topics(sorted(targets))
     run.print("Status of partition reassignment:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.client.admin import AdminError, GroupType
 from kwire_admin.compat.group_options import (
     check_action,
     check_execution,
@@ -37,8 +38,6 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
         ScriptFailed: a group has members.
     """
-    from kwire.client.admin import GroupType
-
     values = run.values
     values.forbid("list", "group")
     action = check_action(values, before_last="", views=("members", "offsets", "state"))
@@ -64,8 +63,6 @@ async def run(run: ScriptRun) -> None:
 
 
 async def _delete(run: ScriptRun, admin: AdminClient, _: OptionValues) -> None:
-    from kwire.client.admin import GroupType
-
     await delete_groups(run, admin, GroupType.SHARE, _not_a_share_group, "")
 
 
@@ -74,8 +71,6 @@ def _not_a_share_group(group: str) -> str:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import AdminError, GroupType
-
     names = sorted(await chosen_groups(run, admin, GroupType.SHARE))
     described = await admin.describe_groups_of_type(names, GroupType.SHARE)
     for name in names:
@@ -153,8 +148,6 @@ def _or_dash(number: int | None) -> object:
 async def _offsets(
     admin: AdminClient, group: str, *, include_unset: bool = False
 ) -> dict[TopicPartition, CommittedOffset]:
-    from kwire.client.admin import AdminError
-
     offsets = (await admin.list_share_group_offsets([group], include_unset=include_unset))[group]
     if isinstance(offsets, AdminError):
         raise offsets
@@ -162,7 +155,6 @@ async def _offsets(
 
 
 async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import AdminError, GroupType
     from kwire_admin.compat.scripts.consumer_groups import chosen_partitions, reset_target
     from kwire_admin.operations.offset_resets import plan_offsets
 
@@ -194,8 +186,6 @@ async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> No
 
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import AdminError
-
     topics = [*dict.fromkeys(values.all("topic"))]
     statuses: dict[str, str]
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.client.admin import EARLIEST, LATEST, AdminError, GroupType, TopicPartition
 from kwire_admin.compat.group_options import (
     EXECUTION,
     SHIFTS,
@@ -26,7 +27,7 @@ from kwire_admin.compat.script import Script, ScriptFailed, ScriptRefused, java_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin import AdminClient, TopicPartition
+    from kwire.client.admin import AdminClient
     from kwire_admin.compat.options import OptionValues
     from kwire_admin.compat.script import ScriptRun
 
@@ -44,8 +45,6 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
         ScriptFailed: a group does not exist.
     """
-    from kwire.client.admin import GroupType
-
     values = run.values
     values.forbid("list", "group")
     action = check_action(values, before_last="or ", views=("members", "offsets", "state", "topology"))
@@ -87,8 +86,6 @@ async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, in
     Raises:
         ScriptRefused: a group does not exist, or has another type.
     """
-    from kwire.client.admin import AdminError, GroupType
-
     groups: list[tuple[Any, int]] = []
     for described in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
         if isinstance(described, AdminError):
@@ -98,8 +95,6 @@ async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, in
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import GroupType
-
     names = sorted(await chosen_groups(run, admin, GroupType.STREAMS))
     for group, coordinator in await _found(admin, names):
         if "topology" in values:
@@ -170,8 +165,6 @@ def _tasks(assignment: Any, prefix: str = "") -> str:
 
 
 async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None:
-    from kwire.client.admin import EARLIEST, LATEST, AdminError
-
     partitions = sorted({partition for member in group.members for partition in _inputs(group, member)})
     if not partitions:
         return
@@ -201,8 +194,6 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None
 
 def _inputs(group: Any, member: Any) -> Iterable[TopicPartition]:
     """Return the partitions of topics that the active tasks of a member read."""
-    from kwire.client.admin import TopicPartition
-
     topics = {subtopology.subtopology_id: _topics(subtopology) for subtopology in _subtopologies(group)}
     for task in member.assignment.active_tasks:
         for topic in topics.get(task.subtopology_id, ()):
@@ -229,8 +220,6 @@ def _internal_topics(group: Any) -> list[str]:
 
 
 async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import AdminError, GroupType
-
     internal: list[str] = []
     if "delete-all-internal-topics" in values:
         names = await chosen_groups(run, admin, GroupType.STREAMS)
@@ -258,8 +247,6 @@ async def _delete_topics(run: ScriptRun, admin: AdminClient, topics: Sequence[st
 
 
 async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import GroupType
-
     rows: list[tuple[str, str, int, int]] = []
     groups = await chosen_groups(run, admin, GroupType.STREAMS)
     for group in groups:
@@ -272,7 +259,6 @@ async def _reset_group(
     run: ScriptRun, admin: AdminClient, values: OptionValues, name: str
 ) -> dict[TopicPartition, int]:
     """Return the new offsets of a group, which are committed unless it is a dry run; none if the group is active."""
-    from kwire.client.admin import AdminError, GroupType
     from kwire_admin.compat.scripts.consumer_groups import plan_targets
 
     described = (await admin.describe_groups_of_type([name], GroupType.STREAMS))[name]
@@ -314,7 +300,6 @@ async def _chosen_partitions(admin: AdminClient, values: OptionValues, group: An
 
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
-    from kwire.client.admin import AdminError
     from kwire_admin.compat.offset_deletions import delete_offsets
 
     name = values.get("group") or ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource, NewTopic, TopicChange
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptRefused, number_read_late
@@ -147,7 +150,6 @@ async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[
 
 
 async def _create(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.client.admin import NewTopic
     from kwire_admin.operations.parameters import InvalidArgument, parse_assignment, parse_configs
 
     values = run.values
@@ -176,8 +178,6 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
         assignment=assignment,
         configs=configs,
     )
-    from kwire.messages.kafka.error_codes import ErrorCode
-
     refused = (await admin.create_topics({name: topic}))[name]
     if refused is not None and refused.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS and "if-not-exists" in values:
         return
@@ -187,8 +187,6 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
 
 
 async def _alter(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
-    from kwire.client.admin import TopicChange
-
     values = run.values
     count = number_read_late(values, "partitions")
     if "replica-assignment" in values:
@@ -208,9 +206,6 @@ def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
 
 async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
     """Return the moves in progress by topic; none if the user or the cluster cannot list them (KAFKA-10212)."""
-    from kwire.client.admin import AdminError
-    from kwire.protocol.errors import NoCommonVersion
-
     try:
         return {status.topic: status.moves for status in await admin.list_reassignments()}
     except NoCommonVersion:  # before Kafka 2.4, and on some clusters of other vendors
@@ -222,7 +217,6 @@ async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
-    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
     from kwire_admin.operations.partitions import PartitionTrouble, min_isr
 
     if not names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError, ProducerDescription, TopicPartition
 from kwire.errors import KwireError
 from kwire_admin.compat.commands import choose_command, need_arguments, read_number
 from kwire_admin.compat.group_options import warn_of_missing
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any, NoReturn
 
-    from kwire.client.admin import AdminClient, ProducerDescription, TopicPartition
+    from kwire.client.admin import AdminClient
     from kwire_admin.compat.script import ScriptRun
 
 NAME = "kafka-transactions.sh"
@@ -84,7 +85,6 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.client.admin import AdminError
     from kwire.client.admin.coordinators import KeyType
 
     name = run.values.get("transactional-id") or ""
@@ -137,8 +137,6 @@ async def _describe_producers(run: ScriptRun, admin: AdminClient) -> None:
 
 async def _abort(run: ScriptRun, admin: AdminClient) -> None:
     """End an open transaction of a partition, also one that is alive, as Kafka's script does."""
-    from kwire.client.admin import ProducerDescription
-
     values, partition = run.values, _partition(run)
     start, producer_id = values.number("start-offset"), values.number("producer-id")
     if start is not None:
@@ -206,8 +204,6 @@ async def _terminate(run: ScriptRun, admin: AdminClient) -> None:
 
 async def _partitions(admin: AdminClient, topic: str | None, broker: int | None) -> list[TopicPartition]:
     """Return the partitions of a topic, or of all topics, that have a replica on a broker."""
-    from kwire.client.admin import AdminError, TopicPartition
-
     partitions: list[TopicPartition] = []
     for name, described in (await admin.describe_topics([topic] if topic is not None else ())).items():
         if isinstance(described, AdminError):
@@ -223,8 +219,6 @@ async def _partitions(admin: AdminClient, topic: str | None, broker: int | None)
 async def _producers(
     admin: AdminClient, partition: TopicPartition, broker: int | None, failure: str
 ) -> tuple[ProducerDescription, ...]:
-    from kwire.client.admin import AdminError
-
     try:
         producers = (await admin.describe_producers([partition], broker_id=broker))[partition]
     except KwireError as error:
@@ -235,8 +229,6 @@ async def _producers(
 
 
 def _partition(run: ScriptRun) -> TopicPartition:
-    from kwire.client.admin import TopicPartition
-
     return TopicPartition(run.values.get("topic") or "", run.values.number("partition") or 0)
 
 
