@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.testing import FakeCluster
-from kwire_admin.cli.completion.name_cache import MAX_FILES, SHOWN, USABLE, NameFile, cluster_choice
+from kwire_admin.cli.completion.name_cache import MAX_FILES, SHOWN, USABLE, NameFile, choice_of
 from kwire_admin.cli.completion.shell_words import escape, split
 from tests.cli.running import environment, kwire
 from tests.cli.scripted_broker import raw_server
@@ -90,7 +90,7 @@ def test_tab_completes_commands_options_and_live_names(name: str, tmp_path: Path
 @pytest.mark.parametrize("name", installed_shells)
 def test_names_from_a_cluster_are_never_run_by_the_shell(name: str, tmp_path: Path) -> None:
     names = ["a$(touch touched)", "b`touch touched`", "c;touch touched", "d touch"]
-    hostile = cluster_choice("hostile:1", None, None, ())
+    hostile = choice_of("topics", {"bootstrap": "hostile:1"})
     assert hostile is not None
     with Shell(name, tmp_path) as shell:
         with pytest.MonkeyPatch.context() as patch:
@@ -128,7 +128,7 @@ def test_old_names_are_used_and_fetched_in_the_background(cache: Path, cluster: 
 
 @pytest.mark.usefixtures("cache")
 def test_change_by_a_verb_is_completed_at_the_next_tab(cluster: FakeCluster) -> None:
-    choice = cluster_choice(cluster.bootstrap, None, None, ())
+    choice = choice_of("topics", {"bootstrap": cluster.bootstrap})
     assert choice is not None
     file = NameFile(choice, "topics")
     file.write(["orders"])
@@ -258,7 +258,7 @@ def test_files_are_left_to_the_shell() -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_many_candidates_keep_their_common_prefix() -> None:
-    choice = cluster_choice("h:1", None, None, ())
+    choice = choice_of("topics", {"bootstrap": "h:1"})
     assert choice is not None
     file = NameFile(choice, "topics")
     file.write(f"t-{index:05}" for index in range(50_000))

@@ -24,7 +24,7 @@ from kwire.client.poller import Poller
 from kwire.errors import KwireError
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
-from kwire_admin.exporter.history_file import ClusterHistory
+from kwire_admin.exporter.history_file import HistorySaver
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
 from kwire_admin.operations.parameters import Danger
 
@@ -81,7 +81,7 @@ async def monitor(monitored: MonitoredCluster) -> None:
     """Poll a cluster and render what changed, until it is cancelled. After an error, all values are dropped first."""
     view = monitored.view
     while True:
-        history = None if monitored.history is None else ClusterHistory(view.state, monitored.history)
+        history = None if monitored.history is None else HistorySaver(view.state, monitored.history)
         try:
             view.render()
             await _poll(monitored, history)
@@ -98,7 +98,7 @@ async def monitor(monitored: MonitoredCluster) -> None:
             await asyncio.sleep(monitored.interval)
 
 
-async def _poll(monitored: MonitoredCluster, history: ClusterHistory | None) -> None:
+async def _poll(monitored: MonitoredCluster, history: HistorySaver | None) -> None:
     """Poll a cluster and render what changed. Raises the error of a response that cannot be used."""
     view, cluster, interval = monitored.view, monitored.cluster, monitored.interval
     state, loop = view.state, asyncio.get_running_loop()

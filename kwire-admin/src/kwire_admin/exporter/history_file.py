@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire_admin.exporter.observed_cluster import ObservedCluster
     from kwire_admin.exporter.topic_record import MonitoredTopic
 
-__all__ = ["SAVE_INTERVAL_S", "ClusterHistory", "HistoryFile", "SavedHistory", "saved_histories"]
+__all__ = ["SAVE_INTERVAL_S", "HistoryFile", "HistorySaver", "SavedHistory", "saved_histories"]
 
 log = logging.getLogger("kwire_admin.exporter")
 
@@ -84,7 +84,7 @@ class HistoryFile:
             log.warning("cannot write the history %s: %s", self.path, error)
 
 
-class ClusterHistory:
+class HistorySaver:
     """The history of a cluster in a folder: read once the id of the cluster is known, and written from then on.
 
     Args:

@@ -23,8 +23,12 @@ NOTHING_CHOSEN = {"cluster": None, "command_config": None, "overrides": (), "tim
 
 
 @pytest.fixture(scope="module")
-def session(bootstrap: str) -> Iterator[ShellSession]:
-    with ShellSession({"bootstrap": bootstrap, **NOTHING_CHOSEN}, interactive=False) as session:
+def session(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShellSession]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ShellSession({"bootstrap": bootstrap, **NOTHING_CHOSEN}, interactive=False) as session,
+    ):
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         session.names.start()
         eventually_sync(lambda: session.names.count("topics") == 3)
         eventually_sync(lambda: session.names.count("brokers") == 3)

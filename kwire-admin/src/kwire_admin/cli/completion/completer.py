@@ -13,14 +13,15 @@ import os
 import sys
 import time
 
-from kwire.terminal.environment import VARIABLES, variables_for
+from kwire.terminal.environment import variables_for
 from kwire_admin.cli.completion.grammar_file import load_grammar
-from kwire_admin.cli.completion.name_cache import USABLE, NameFile, choice_for
+from kwire_admin.cli.completion.name_cache import USABLE, NameFile, choice_of
 from kwire_admin.cli.completion.shell_words import escape, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from kwire_admin.cli.completion.commands import Grammar
 
@@ -187,25 +188,31 @@ class CommandLine:
 
     def names(self, kind: str, prefix: str) -> list[str]:
         """Return names of a kind, and have them fetched in the background if they are old."""
-        chosen: dict[str, list[str]] = {}
-        for option, name in CLUSTER_OPTIONS.items():
-            chosen.setdefault(name, []).extend(self._given.get(option, ()))
-        for name, value in variables_for({name: values[-1] for name, values in chosen.items() if values}).items():
-            chosen[name] = [value]
-        bootstrap, cluster, command_config = (chosen[name][-1] if chosen[name] else None for name in VARIABLES)
-        choice = choice_for(kind, bootstrap, cluster, command_config, chosen["overrides"])
+        chosen: dict[str, Any] = {"overrides": []}
+        words: list[str] = []
+        for option, values in self._given.items():
+            name = CLUSTER_OPTIONS.get(option)
+            if name == "overrides":
+                chosen[name] += values
+            elif name is not None:
+                chosen[name] = values[-1]
+            words += [word for value in values for word in (option, value)] if name is not None else []
+        choice = choice_of(kind, chosen | variables_for(chosen))
         if choice is None:
             return []
         file = NameFile(choice, kind)
-        if file.must_be_fetched() and not _fetch(file, chosen):
+        if file.must_be_fetched() and not _fetch(file, words):
             return file.matches(prefix)
         if file.age() > USABLE:
             _wait(file)
         return file.matches(prefix)
 
 
-def _fetch(file: NameFile, chosen: dict[str, list[str]]) -> bool:
+def _fetch(file: NameFile, words: Sequence[str]) -> bool:
     """Start a process that fetches names. It has no terminal, and it survives this process.
+
+    Args:
+        words: the options that choose the cluster. The process has the variables of the environment.
 
     Returns:
         False if that is not possible: on Windows, and without a cache that can be written.
@@ -216,8 +223,6 @@ def _fetch(file: NameFile, chosen: dict[str, list[str]]) -> bool:
         file.mark()
     except OSError:
         return False
-    options = {"bootstrap": "-b", "cluster": "-c", "command_config": "--command-config", "overrides": "-X"}
-    words = [word for name, option in options.items() for value in chosen[name] for word in (option, value)]
     if os.fork() == 0:
         os.setsid()
         null = os.open(os.devnull, os.O_RDWR)

@@ -11,24 +11,14 @@ import time
 
 from kwire import __version__
 from kwire._util.atomic_file import replace_file
-from kwire.terminal.environment import cache_folder, config_file
+from kwire.terminal.environment import VARIABLES, cache_folder, config_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = [
-    "FRESH",
-    "RETRY",
-    "SHOWN",
-    "NameFile",
-    "choice_for",
-    "choice_of",
-    "cluster_choice",
-    "shown_names",
-    "write_atomically",
-]
+__all__ = ["SHOWN", "USABLE", "NameFile", "choice_of", "write_atomically"]
 
 FRESH = 30.0
 """Seconds for which names are used as they are; older names are used, and fetched again in the background."""
@@ -38,7 +28,7 @@ RETRY = 10.0
 """Seconds after which a failed attempt to fetch names is repeated."""
 
 LOCAL = ("clusters", "messages")
-"""Kinds of names that no cluster has. They change with what `choice_for` returns."""
+"""Kinds of names that no cluster has. They change with what `choice_of` returns."""
 
 MAX_BYTES = 16 << 20
 """The size of a file; further names are left out."""
@@ -46,11 +36,6 @@ MAX_FILES = 100
 """The number of files; the oldest are removed."""
 SHOWN = 1000
 """The number of candidates that a shell gets."""
-
-
-def shown_names(names: Iterable[str]) -> list[str]:
-    """Return the names that fit one line of a terminal, in order."""
-    return sorted({name for name in names if name.isprintable() and name})
 
 
 def write_atomically(path: str, data: bytes) -> None:
@@ -71,43 +56,28 @@ def _digest(data: bytes) -> int:
     return digest
 
 
-def cluster_choice(
-    bootstrap: str | None, cluster: str | None, command_config: str | None, overrides: Sequence[str]
-) -> str | None:
+def choice_of(kind: str, chosen: Mapping[str, Any]) -> str | None:
     """Return a text that is the same whenever the same options choose the same cluster; None if nothing chooses one.
 
     It changes with the files that the options name, because they may name another cluster or user then.
+
+    Args:
+        kind: the kind of the names. Some depend on no cluster.
+        chosen: the values of the options `bootstrap`, `cluster`, `command_config`, and `overrides`, if they are given.
     """
-    properties = _version(command_config) if command_config else None
+    if kind == "messages":
+        return __version__
+    if kind == "clusters":
+        chosen = {}
+    bootstrap, cluster, command_config = map(chosen.get, VARIABLES)
+    overrides = chosen.get("overrides") or ()
+    properties = _version(str(command_config)) if command_config else None
     if bootstrap and not cluster:
         return repr((bootstrap, properties, *overrides))
     config = _version(config_file())
     if config is None and properties is None:
         return None
     return repr((bootstrap, cluster, config, properties, *overrides))
-
-
-def choice_for(
-    kind: str, bootstrap: str | None, cluster: str | None, command_config: str | None, overrides: Sequence[str]
-) -> str | None:
-    """Return what the names of a kind depend on; None if nothing chooses a cluster. See `cluster_choice`."""
-    if kind == "messages":
-        return __version__
-    if kind == "clusters":
-        return cluster_choice(None, None, None, ())
-    return cluster_choice(bootstrap, cluster, command_config, overrides)
-
-
-def choice_of(kind: str, chosen: dict[str, Any]) -> str | None:
-    """Return what the names of a kind depend on, for the values of the options of a cluster. See `choice_for`."""
-    command_config = chosen["command_config"]
-    return choice_for(
-        kind,
-        chosen["bootstrap"],
-        chosen["cluster"],
-        None if command_config is None else str(command_config),
-        chosen["overrides"],
-    )
 
 
 def _version(path: str) -> tuple[str, int] | None:
@@ -122,7 +92,7 @@ class NameFile:
     """The names of one kind in one cluster.
 
     Args:
-        choice: the line that `cluster_choice` returns.
+        choice: the line that `choice_of` returns.
         kind: the kind of the names, such as `topics`.
     """
 
@@ -152,14 +122,24 @@ class NameFile:
         except FileNotFoundError:
             return False
 
-    def matches(self, prefix: str) -> list[str]:
-        """Return names that start with a prefix: all, or a selection with the same common prefix."""
+    def count(self) -> int | None:
+        """Return the number of names; None without any names that were fetched."""
+        data = self._read()
+        return None if data is None else data.count(b"\n") - 1
+
+    def _read(self) -> bytes | None:
+        """Return the content of the file; None without it."""
         try:
             with open(self.path, "rb") as file:
                 data = file.read()
         except OSError:
-            return []
-        if not data.startswith(self._head):  # another cluster with the same checksum
+            return None
+        return data if data.startswith(self._head) else None  # another cluster with the same checksum
+
+    def matches(self, prefix: str) -> list[str]:
+        """Return names that start with a prefix: all, or a selection with the same common prefix."""
+        data = self._read()
+        if data is None:
             return []
         wanted = b"\n" + prefix.encode("utf-8", "replace")
         start = data.find(wanted, len(self._head) - 1, len(data) - 1)
@@ -178,7 +158,7 @@ class NameFile:
         Raises:
             OSError: the file cannot be written.
         """
-        lines = [f"{name}\n" for name in shown_names(names)]
+        lines = [f"{name}\n" for name in sorted({name for name in names if name.isprintable() and name})]
         data = self._head + "".join(lines).encode()
         if len(data) > MAX_BYTES:
             data = data[: data.rindex(b"\n", 0, MAX_BYTES) + 1]

@@ -15,12 +15,11 @@ from kwire_admin.cli.shell.live_names import LiveNames
 from kwire_admin.cli.verb_session import VerbSession, current_session, open_admin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
     from types import TracebackType
 
     from kwire.client.admin import AdminClient, AdminError
     from kwire.terminal.cluster import ClusterChoice
-    from kwire_admin.operations.declaration import Operation
 
 __all__ = ["ShellSession", "shell_session"]
 
@@ -59,7 +58,7 @@ class ShellSession(VerbSession):
         self._admin: AdminClient | None = None
         self._chosen = chosen
         self.choice = super().cluster(chosen)
-        self.names = LiveNames(self.choice)
+        self.names = LiveNames(self.choice, chosen)
 
     def __enter__(self) -> Self:
         gc.enable()  # a command disables it until its modules are imported
@@ -83,7 +82,7 @@ class ShellSession(VerbSession):
         self._disconnect()
         self._chosen, self.choice = chosen, choice
         self.topic = self.group = None
-        names, self.names = self.names, LiveNames(choice)
+        names, self.names = self.names, LiveNames(choice, chosen)
         names.close()
         self.names.on_change = names.on_change
         if self.interactive:
@@ -197,12 +196,6 @@ class ShellSession(VerbSession):
     def report(self, sentence: str, item: str | None = None) -> None:
         """Print an error below the word of the statement that it concerns."""
         self.errors.report(sentence, item)
-
-    def finish(self, verb: Operation, rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
-        """Keep the names that a verb has listed, and fetch names again after a change."""
-        super().finish(verb, rows, chosen, all=all, changed=changed)
-        if changed:
-            self.names.expire()
 
     def _disconnect(self) -> None:
         admin, self._admin = self._admin, None
