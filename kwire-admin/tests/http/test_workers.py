@@ -17,7 +17,7 @@ from kwire.terminal.cluster import ClusterChoice
 from kwire.testing import FakeCluster
 from kwire_admin.http.application import _serve_verb
 from kwire_admin.http.idempotency import IdempotentResponses
-from kwire_admin.http.responses import TooManyRequests
+from kwire_admin.http.responses import RequestRefused
 from kwire_admin.http.workers import MAX_RUNNING, SWITCH_INTERVAL_S, PrincipalWorkers
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Danger, Option
@@ -26,7 +26,8 @@ from kwire_admin.operations.run import Run
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from kwire_admin.http.workers import PrincipalWorker
+    from kwire_admin.http.responses import RequestRefused
+from kwire_admin.http.workers import PrincipalWorker
 
 
 async def test_work_of_principals_runs_in_threads_of_their_own() -> None:
@@ -87,7 +88,7 @@ async def test_requests_of_a_principal_are_limited_and_can_be_canceled() -> None
 
     running = [asyncio.create_task(workers.run("User:a", waits)) for _ in range(MAX_RUNNING)]
     await asyncio.sleep(0)
-    with pytest.raises(TooManyRequests, match="User:a"):
+    with pytest.raises(RequestRefused, match="User:a"):
         await workers.run("User:a", answers)
     assert await workers.run("User:b", answers) == "answer"
     for task in running:

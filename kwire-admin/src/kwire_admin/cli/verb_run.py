@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.client.admin import AdminClient, Progress
-    from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.errors import AdminError
     from kwire.terminal.cluster import ClusterChoice
     from kwire.terminal.end_signals import EndSignal
@@ -230,8 +229,8 @@ class VerbRun:
         self._write = write
         self._admin: AdminClient | None = None
         self._current: Run | None = None
-        self._earlier: tuple[SentCommand, ...] = ()
-        """The commands of earlier statements."""
+        self._earlier = 0
+        """Number of commands of earlier statements."""
 
     @property
     def changes_something(self) -> bool:
@@ -251,9 +250,7 @@ class VerbRun:
         """Return a sentence that says what an interrupted run has done."""
         if self._current is not None and self._current.interruption is not None:
             return self._current.interruption
-        commands = (
-            [] if self._admin is None else [command for command in self._admin.commands if command not in self._earlier]
-        )
+        commands = () if self._admin is None else self._admin.commands[self._earlier :]
         if not self.changes_something or not commands:
             return "Interrupted: nothing was changed."
         unanswered = [command.request for command in commands if not command.answered]
@@ -281,7 +278,7 @@ class VerbRun:
         try:
             async with self._session.admin(cluster) as admin:
                 self._admin = admin
-                self._earlier = tuple(admin.commands)
+                self._earlier = len(admin.commands)
                 if self.changes_something:
                     await _check_identity(admin, cluster)
                 return await run_verb(self._verb, self._new_run(), self._arguments)

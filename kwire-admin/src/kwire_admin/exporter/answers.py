@@ -6,14 +6,14 @@ error code confirms nothing, so it does not renew the age of the values before i
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
-__all__ = ["AnswerLog", "Latency", "Source", "Traffic"]
+__all__ = ["AnswerLog", "Source", "Traffic"]
 
 STALE_AFTER_S = 300.0
 """Age in seconds from which an answer is not shown if no intervals are set, as Prometheus does with samples."""
@@ -49,13 +49,6 @@ SHARED = frozenset({Source.METADATA, Source.CONFIGS, Source.QUORUM, Source.FEATU
 """The kinds of answers that one broker gives for all."""
 
 
-class Latency(NamedTuple):
-    """Answered requests, and the seconds until their answers."""
-
-    requests: int = 0
-    seconds: float = 0.0
-
-
 class Traffic(NamedTuple):
     """Frames in one direction, and their bytes."""
 
@@ -74,7 +67,8 @@ class AnswerLog:
         clock: returns seconds since 1970.
 
     Attributes:
-        latencies: answered requests by broker and API key.
+        requests: answered requests by broker and API key.
+        seconds: seconds until their answers.
         failures: requests without a usable answer, by broker, API key, and error.
         sent: the requests.
         received: the responses.
@@ -88,7 +82,8 @@ class AnswerLog:
         self._max_ages: dict[Source, float] = {}
         self._usable: dict[tuple[int, Source], float] = {}
         self._dropped: set[tuple[int, Source]] = set()
-        self.latencies: dict[tuple[int, int], Latency] = {}
+        self.requests: Counter[tuple[int, int]] = Counter()
+        self.seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.failures: Counter[tuple[int, int, str]] = Counter()
         self.sent = self.received = Traffic()
         self.answered: dict[tuple[int, int], float] = {}
@@ -111,8 +106,8 @@ class AnswerLog:
 
     def succeed(self, broker: int, api_key: int, seconds: float) -> None:
         """Note a response."""
-        before = self.latencies.get((broker, api_key), Latency())
-        self.latencies[broker, api_key] = Latency(before.requests + 1, before.seconds + seconds)
+        self.requests[broker, api_key] += 1
+        self.seconds[broker, api_key] += seconds
         self.answered[broker, api_key] = self._clock()
         self._silent_since.pop(broker, None)
         if broker in self.down:
@@ -144,22 +139,20 @@ class AnswerLog:
         oldest = self._clock() - self.max_age(source)
         return any(at >= oldest for (_, of), at in self._usable.items() if of is source)
 
-    def stale(self) -> Iterator[tuple[int, Source]]:
-        """Return the brokers and kinds of their stale answers."""
+    def take_stale(self) -> list[tuple[int, Source]]:
+        """Return the brokers and kinds of the answers that became stale since the last call: their values go away."""
         now = self._clock()
-        for (broker, source), at in self._usable.items():
-            if now - at > self.max_age(source) and (broker, source) not in self._dropped:
-                yield broker, source
+        stale = [
+            (broker, source)
+            for (broker, source), at in self._usable.items()
+            if now - at > self.max_age(source) and (broker, source) not in self._dropped
+        ]
+        self._dropped.update(stale)
+        return stale
 
     def max_age(self, source: Source) -> float:
         """Return the age in seconds from which answers are stale."""
         return self._max_ages.get(source, STALE_AFTER_S)
-
-    def drop(self, broker: int, source: Source) -> bool:
-        """Note that the values of a stale answer are dropped, and return whether they were not before."""
-        is_new = (broker, source) not in self._dropped
-        self._dropped.add((broker, source))
-        return is_new
 
     def lacking(self) -> set[int]:
         """Return the brokers that do not give an answer that each broker gives."""
@@ -178,17 +171,15 @@ class AnswerLog:
                 times[source] = min(at, times.get(source, at))
         return times
 
-    def brokers(self) -> set[int]:
-        """Return the ids of all brokers that a request was sent to, as far as they are not forgotten."""
-        return {broker for broker, _ in self.answered} | self.down | self._silent_since.keys()
-
     def forget(self, polled: Collection[int]) -> set[int]:
         """Forget brokers that are not polled any more, and return their ids."""
-        gone = (self.brokers() | {broker for broker, _ in self._usable}) - set(polled)
-        self._usable = {key: at for key, at in self._usable.items() if key[0] not in gone}
+        known = {broker for broker, _ in (*self.answered, *self._usable)} | self.down | self._silent_since.keys()
+        gone = known.difference(polled)
+        by_broker: tuple[dict[tuple[int, Any], Any], ...] = (self._usable, self.answered, self.requests, self.seconds)
+        for values in by_broker:
+            for key in [key for key in values if key[0] in gone]:
+                del values[key]
         self._dropped = {key for key in self._dropped if key[0] not in gone}
-        self.answered = {key: at for key, at in self.answered.items() if key[0] not in gone}
-        self.latencies = {key: latency for key, latency in self.latencies.items() if key[0] not in gone}
         self.down -= gone
         for broker in gone:
             self._silent_since.pop(broker, None)

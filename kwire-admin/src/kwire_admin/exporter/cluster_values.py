@@ -29,7 +29,6 @@ def cluster_values(state: ObservedCluster) -> Values:
     answers = state.answers
     up = int(state.is_up)
     failures = [((broker, _api(key), error), count) for (broker, key, error), count in answers.failures.items()]
-    latencies = answers.latencies.items()
     return {
         # The exporter
         "up": up,
@@ -39,8 +38,8 @@ def cluster_values(state: ObservedCluster) -> Values:
         "answer_times": [((broker, _api(key)), round(at, 1)) for (broker, key), at in answers.answered.items()],
         "oldest_answers": [((source.value,), round(at, 1)) for source, at in answers.oldest().items()],
         "failures": list(failures),
-        "api_requests": [((broker, _api(key)), latency.requests) for (broker, key), latency in latencies],
-        "api_seconds": [((broker, _api(key)), round(latency.seconds, 6)) for (broker, key), latency in latencies],
+        "api_requests": [((broker, _api(key)), count) for (broker, key), count in answers.requests.items()],
+        "api_seconds": [((broker, _api(key)), round(time, 6)) for (broker, key), time in answers.seconds.items()],
         "requests_sent": answers.sent.frames,
         "sent_bytes": answers.sent.size,
         "requests_received": answers.received.frames,

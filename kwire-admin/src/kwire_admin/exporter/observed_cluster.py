@@ -243,9 +243,8 @@ class ObservedCluster:
 
     def drop_stale(self) -> None:
         """Drop the values of answers that were not renewed in time: they may be wrong by now."""
-        for broker, source in list(self.answers.stale()):
-            if self.answers.drop(broker, source):
-                self._drop(broker, source)
+        for broker, source in self.answers.take_stale():
+            self._drop(broker, source)
         self.topics.drop_offline()
         self.groups.drop_refused(self.answers.max_age(Source.OFFSETS))
         if not self.answers.is_fresh(Source.METADATA):

@@ -23,7 +23,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers
 
@@ -36,7 +36,7 @@ from kwire.client.admin import AclOperation
 from kwire.errors import KwireError
 from kwire_admin.http.connections import CERTIFICATE, CONNECTION
 from kwire_admin.http.observation import request_id
-from kwire_admin.http.responses import refuse
+from kwire_admin.http.responses import RequestRefused, error_response, refuse
 from kwire_admin.operations.parameters import Danger
 
 if TYPE_CHECKING:
@@ -49,11 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessControl",
-    "CertificateRole",
+    "Credential",
     "HttpRole",
     "InvalidTokens",
-    "NewToken",
-    "Token",
     "guarded",
     "is_loopback",
     "new_token",
@@ -95,46 +93,26 @@ class HttpRole(StrEnum):
     CHANGE = "change"
 
 
-REFUSALS = {
-    401: "NotAuthenticated",
-    403: "NotAuthorized",
-    421: "MisdirectedRequest",
-    429: "TooManyWrongTokens",
-}
-"""Names of errors by status."""
 OPERATIONS = {HttpRole.READ: AclOperation.DESCRIBE, HttpRole.CHANGE: AclOperation.ALTER}
 """The operation on the cluster that a role permits. Alter implies Describe."""
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """A token of a file.
+class Credential:
+    """A token or a client certificate, with its role.
 
     Attributes:
-        name: the principal that the token stands for.
-        role: the permissions of the token.
-        digest: the SHA-256 of its text.
+        name: the name of the token, or the subject of the certificate, such as `CN=alice,O=example`: the principal.
+        role: its permissions.
+        digest: the SHA-256 of the text of the token; None for a certificate.
     """
 
     name: str
     role: HttpRole
-    digest: bytes
+    digest: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateRole:
-    """A client certificate of the file of tokens, with its role.
-
-    Attributes:
-        name: the subject of the certificate, such as `CN=alice,O=example`, which is the principal.
-        role: the permissions of the certificate.
-    """
-
-    name: str
-    role: HttpRole
-
-
-def read_tokens(path: Path) -> list[Token | CertificateRole]:
+def read_tokens(path: Path) -> list[Credential]:
     """Return the tokens and certificates of a TOML file.
 
     It has a table `[tokens.NAME]` for each token, with `role` and `token` or `sha256`, and a table
@@ -150,42 +128,38 @@ def read_tokens(path: Path) -> list[Token | CertificateRole]:
     tokens, certificates = document.pop("tokens", {}), document.pop("certificates", {})
     if document or not isinstance(tokens, dict) or not isinstance(certificates, dict) or not (tokens or certificates):
         raise InvalidTokens(f"{path}: expected tables such as [tokens.alice] or [certificates.'CN=alice']")
-    return [
-        *(_read_token(f"{path}: tokens.{name}", name, table) for name, table in tokens.items()),
-        *(_read_certificate(f"{path}: certificates.{name}", name, table) for name, table in certificates.items()),
-    ]
+    credentials = []
+    for name, table in tokens.items():
+        where = f"{path}: tokens.{name}"
+        role = _read_role(where, table, {"role", "token", "sha256"}, "role, and token or sha256")
+        credentials.append(Credential(name, role, _read_digest(where, table)))
+    for name, table in certificates.items():
+        credentials.append(Credential(name, _read_role(f"{path}: certificates.{name}", table, {"role"}, "role")))
+    return credentials
 
 
-def _read_certificate(where: str, name: str, table: Any) -> CertificateRole:
-    if not isinstance(table, dict) or set(table) != {"role"}:
-        raise InvalidTokens(f"{where}: expected role")
-    return CertificateRole(name, _read_role(where, table))
-
-
-def _read_role(where: str, table: Mapping[str, Any]) -> HttpRole:
+def _read_role(where: str, table: Any, keys: set[str], expected: str) -> HttpRole:
+    """Return the role of a table, which has no other keys than these."""
+    if not isinstance(table, dict) or table.keys() - keys:
+        raise InvalidTokens(f"{where}: expected {expected}")
     role = table.get("role")
     if role not in (HttpRole.READ, HttpRole.CHANGE):
         raise InvalidTokens(f"{where}.role: expected 'read' or 'change'")
     return HttpRole(role)
 
 
-def _read_token(where: str, name: str, table: Any) -> Token:
-    if not isinstance(table, dict) or set(table) - {"role", "token", "sha256"}:
-        raise InvalidTokens(f"{where}: expected role, and token or sha256")
-    role = _read_role(where, table)
+def _read_digest(where: str, table: Mapping[str, Any]) -> bytes:
+    """Return the SHA-256 of a token, which its table has, or its text."""
     text, digest = table.get("token"), table.get("sha256")
     if (text is None) == (digest is None):
         raise InvalidTokens(f"{where}: expected either token or sha256")
     if digest is not None:
-        if not isinstance(digest, str) or len(digest) != 64:
+        if not isinstance(digest, str) or not re.fullmatch("[0-9A-Fa-f]{64}", digest):
             raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits")
-        try:
-            return Token(name, role, bytes.fromhex(digest))
-        except ValueError:
-            raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits") from None
+        return bytes.fromhex(digest)
     if not isinstance(text, str) or len(text) < SHORTEST_TOKEN:
         raise InvalidTokens(f"{where}.token: expected at least {SHORTEST_TOKEN} characters")
-    return Token(name, role, sha256(text.encode()).digest())
+    return sha256(text.encode()).digest()
 
 
 def is_loopback(host: str) -> bool:
@@ -197,25 +171,15 @@ def is_loopback(host: str) -> bool:
         return host.lower() in LOCAL_NAMES
 
 
-class NewToken(NamedTuple):
-    """A generated token.
+def new_token(name: str, role: HttpRole) -> tuple[str, str]:
+    """Return the text of a random token, which is stored nowhere, and its table for a file of tokens.
 
-    Attributes:
-        text: the token, which is stored nowhere.
-        table: its table for a file of tokens, which contains the SHA-256 of the text only.
+    The table contains only the SHA-256 of the text.
     """
-
-    text: str
-    table: str
-
-
-def new_token(name: str, role: HttpRole) -> NewToken:
-    """Return a random token."""
     text = token_urlsafe(NEW_TOKEN_BYTES)
     # A quoted key of TOML has the escapes of JSON.
     key = name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
-    digest = sha256(text.encode()).hexdigest()
-    return NewToken(text, f'[tokens.{key}]\nrole = "{role}"\nsha256 = "{digest}"\n')
+    return text, f'[tokens.{key}]\nrole = "{role}"\nsha256 = "{sha256(text.encode()).hexdigest()}"\n'
 
 
 def quoted(text: str) -> str:
@@ -228,25 +192,36 @@ def _address(scope: Scope) -> str:
     return scope["client"][0] if scope.get("client") else "unknown"
 
 
-def _check_host(headers: Headers) -> tuple[int, str] | None:
-    """Return status and reason if an attacker may control the name of the server in a request, or None."""
+def _check_host(headers: Headers) -> None:
+    """Check that no attacker controls the name of the server in a request.
+
+    Raises:
+        RequestRefused: it is not a loopback address.
+    """
     # DNS rebinding: a page of attacker.example resolves its own name to 127.0.0.1, and its requests are same-origin.
     host = headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     if not is_loopback(name):
-        return 421, f"the header Host names {quoted(host)}: this server answers to loopback addresses only"
-    return None
+        sentence = f"the header Host names {quoted(host)}: this server answers to loopback addresses only"
+        raise RequestRefused(421, "MisdirectedRequest", sentence)
 
 
-def _check_origin(headers: Headers) -> tuple[int, str] | None:
-    """Return status and reason if a request may come from a web page of another origin, or None."""
+def _check_origin(headers: Headers) -> None:
+    """Check that a request does not come from a web page of another origin.
+
+    Raises:
+        RequestRefused: it may.
+    """
     # Browsers send Origin with every POST to another origin, and Sec-Fetch-Site also with a GET. Programs send neither.
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != headers.get("host", ""):
-        return 403, f"requests from the origin {quoted(origin)} are not allowed"
+        raise RequestRefused(403, "NotAuthorized", f"requests from the origin {quoted(origin)} are not allowed")
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return 403, "requests from other sites are not allowed"
-    return None
+        raise RequestRefused(403, "NotAuthorized", "requests from other sites are not allowed")
+
+
+def _not_authenticated(sentence: str) -> RequestRefused:
+    return RequestRefused(401, "NotAuthenticated", sentence, {"WWW-Authenticate": "Bearer"})
 
 
 class AccessControl:
@@ -262,20 +237,20 @@ class AccessControl:
     def __init__(
         self,
         app: ASGIApp,
-        tokens: Iterable[Token | CertificateRole],
+        tokens: Iterable[Credential],
         anonymous: HttpRole = HttpRole.READ,
         public: Iterable[str] = (),
     ) -> None:
         self._app = app
-        rules = tuple(tokens)
-        self._is_open = not rules
-        self._tokens = tuple(rule for rule in rules if isinstance(rule, Token))
-        self._certificates = frozenset(rule.name for rule in rules if isinstance(rule, CertificateRole))
+        credentials = tuple(tokens)
+        self._is_open = not credentials
+        self._tokens = [(token.digest, token.name) for token in credentials if token.digest is not None]
+        self._certificates = frozenset(credential.name for credential in credentials if credential.digest is None)
         self._public = frozenset(public)
         self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
         # Roles are ACLs on the cluster for the authorizer of nodes, so HTTP has no second set of rules.
-        roles = [(f"User:{token.name}", token.role) for token in rules] or [(ANONYMOUS, anonymous)]
+        roles = [(f"User:{of.name}", of.role) for of in credentials] or [(ANONYMOUS, anonymous)]
         entries = [
             AclEntry(principal, "Allow", OPERATIONS[role].value, "*") for principal, role in roles if role in OPERATIONS
         ]
@@ -298,28 +273,18 @@ class AccessControl:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        # Without tokens, only a browser that visits another site could misuse the server: its requests have that
-        # site as their host or origin.
-        headers = Headers(scope=scope)
-        reason = _check_host(headers) or _check_origin(headers) if self._is_open else None
-        if reason is None:
-            reason = self._authenticate(scope, headers)
-        if reason is not None:
-            status, sentence = reason
+        try:
+            self._authenticate(scope, Headers(scope=scope))
+        except RequestRefused as error:
             log.warning(
                 "refused %s %s from %s, request %s: %s",
                 quoted(scope["method"]),
                 quoted(scope["path"]),
                 _address(scope),
                 request_id(scope),
-                sentence,
+                error,
             )
-            response = refuse(status, REFUSALS[status], sentence)
-            if status == 401:
-                response.headers["WWW-Authenticate"] = "Bearer"
-            elif status == 429:
-                response.headers["Retry-After"] = str(self._guesses.wait(_address(scope)))
-            await response(scope, receive, send_secured)
+            await error_response(error)(scope, receive, send_secured)
             return
         state = scope.setdefault("state", {})
         state["access"] = self
@@ -327,36 +292,46 @@ class AccessControl:
             state[CONNECTION].has_authenticated = True
         await self._app(scope, receive, send_secured)
 
-    def _authenticate(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Set the principal, or return why the request has none."""
+    def _authenticate(self, scope: Scope, headers: Headers) -> None:
+        """Set the principal, which a request for a public path need not have.
+
+        Raises:
+            RequestRefused: the request has none, or may come from another web page.
+        """
         state = scope.setdefault("state", {})
         if self._is_open:
+            # Only a browser that visits another site could misuse the server: its requests have that site as their
+            # host or origin.
+            _check_host(headers)
+            _check_origin(headers)
             state["principal"] = ANONYMOUS
-            return None
+            return
         certificate = state.get(CERTIFICATE)
         if certificate in self._certificates and "authorization" not in headers:
             state["principal"] = f"User:{certificate}"
-            return _check_origin(headers)
+            _check_origin(headers)
+            return
         scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             if scope["path"] in self._public:
-                return None
+                return
             if certificate is not None:
-                return 401, f"the certificate {certificate} has no role, and the request has no token"
-            return 401, "a token is required in the header Authorization: Bearer TOKEN"
+                raise _not_authenticated(f"the certificate {certificate} has no role, and the request has no token")
+            raise _not_authenticated("a token is required in the header Authorization: Bearer TOKEN")
         # All tokens are compared, in constant time each, so the time of a response says nothing about them. A right
         # token passes before guesses are counted: clients behind a proxy share its address with whoever guesses.
         digest = sha256(text.strip().encode("latin-1")).digest()
-        matches = [token for token in self._tokens if compare_digest(token.digest, digest)]
+        matches = [name for known, name in self._tokens if compare_digest(known, digest)]
         if matches:
-            state["principal"] = f"User:{matches[0].name}"
-            return None
+            state["principal"] = f"User:{matches[0]}"
+            return
         address = _address(scope)
         seconds = self._guesses.wait(address)
         if seconds:
-            return 429, f"too many wrong tokens came from {address}: try again in {seconds} s"
+            sentence = f"too many wrong tokens came from {address}: try again in {seconds} s"
+            raise RequestRefused(429, "TooManyWrongTokens", sentence, {"Retry-After": str(seconds)})
         self._guesses.add(address)
-        return 401, "the token is unknown"
+        raise _not_authenticated("the token is unknown")
 
 
 def guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Request], Any]:

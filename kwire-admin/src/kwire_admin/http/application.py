@@ -30,9 +30,6 @@ from kwire_admin.http.idempotency import IdempotentResponses
 from kwire_admin.http.observation import RequestObserver, request_id
 from kwire_admin.http.openapi import openapi_document, served_verbs
 from kwire_admin.http.responses import (
-    BodyTimeout,
-    BodyTooLarge,
-    ConfirmationRequired,
     RequestRefused,
     error_name,
     error_response,
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient
     from kwire.terminal.cluster import ClusterChoice
-    from kwire_admin.http.access import CertificateRole, Token
+    from kwire_admin.http.access import Credential
     from kwire_admin.http.change_feed import ChangeFeed
     from kwire_admin.http.incidents import PastIncidents
     from kwire_admin.http.responses import Page
@@ -82,7 +79,7 @@ PAGE_FILES = {
 def application(
     cluster: ClusterChoice,
     feed: ChangeFeed,
-    tokens: Sequence[Token | CertificateRole] = (),
+    tokens: Sequence[Credential] = (),
     anonymous: HttpRole = HttpRole.READ,
     *,
     incidents: PastIncidents | None = None,
@@ -258,12 +255,11 @@ async def _run(verb: Operation, request: Request, body: bytes, worker: Principal
         response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status, page=page)
         response = _paged(response, request, page, len(answer.rows))
         outcome = type(answer).__name__
-    except (KwireError, InvalidArgument, ConfirmationRequired) as error:
+    except (KwireError, InvalidArgument, RequestRefused) as error:
         response, outcome = error_response(error), error_name(error)
         # A broker has refused the change, the connection was lost after it was sent, or an earlier step was made.
         has_run = (
-            not isinstance(error, ConfirmationRequired)
-            and problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
+            not isinstance(error, RequestRefused) and problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
         ) or (admin is not None and any(command.answered for command in admin.commands[earlier:]))
     _audit(verb, request, options, outcome, started)
     return VerbResponse(response, has_run)
@@ -302,12 +298,12 @@ async def _receive(request: Request) -> bytes:
     """Receive the body of a request.
 
     Raises:
-        BodyTooLarge: it is too large. A body that is far too large is not received.
-        BodyTimeout: it was not received in time.
+        RequestRefused: it is too large, or was not received in time. A body that is far too large is not received.
     """
+    too_large = f"the body is larger than {LARGEST_BODY} bytes"
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > LENGTH_DIGITS or int(announced) > LARGEST_DISCARDED_BODY):
-        raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes", {"Connection": "close"})
+        raise RequestRefused(413, "BodyTooLarge", too_large, {"Connection": "close"})
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -315,9 +311,10 @@ async def _receive(request: Request) -> bytes:
                 # The limit holds while parts arrive: the length in the header may be missing or a lie.
                 body += part
                 if len(body) > LARGEST_BODY:
-                    raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
+                    raise RequestRefused(413, "BodyTooLarge", too_large)
     except TimeoutError:
-        raise BodyTimeout(f"the body was not received within {BODY_TIMEOUT_S:g} s", {"Connection": "close"}) from None
+        message = f"the body was not received within {BODY_TIMEOUT_S:g} s"
+        raise RequestRefused(408, "BodyTimeout", message, {"Connection": "close"}) from None
     return bytes(body)
 
 
@@ -345,11 +342,12 @@ def _confirm(confirmation: bool | str, cluster: ClusterChoice, question: str) ->
     """Check the confirmation of a request.
 
     Raises:
-        ConfirmationRequired: the request does not have it.
+        RequestRefused: the request does not have it.
     """
     expected = cluster.name if cluster.type_name else True
     if confirmation is not expected and confirmation != expected:
-        raise ConfirmationRequired(f"{question} Confirm with {json.dumps({'confirm': expected})}")
+        message = f"{question} Confirm with {json.dumps({'confirm': expected})}"
+        raise RequestRefused(428, "ConfirmationRequired", message)
 
 
 def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcome: str, started: float) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from kwire_admin.http.responses import TooManyRequests, refuse
+from kwire_admin.http.responses import RequestRefused, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -83,7 +83,7 @@ class IdempotentResponses:
                 key is not kept.
 
         Raises:
-            TooManyRequests: the request has not run, and its key is not kept.
+            RequestRefused: the request has not run, and its key is not kept.
         """
         if not KEY.fullmatch(key):
             return refuse(400, "InvalidArgument", "Idempotency-Key: expected 1 to 255 visible ASCII characters")
@@ -106,7 +106,7 @@ class IdempotentResponses:
             response, is_kept = await run()
             if len(response.body) <= MAX_RESPONSE:
                 entry.response = response
-        except TooManyRequests:
+        except RequestRefused:
             is_kept = False
             raise
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PROBLEM",
     "STATUSES",
-    "BodyTimeout",
-    "BodyTooLarge",
-    "ConfirmationRequired",
     "Page",
     "RequestRefused",
-    "TooManyRequests",
     "error_name",
     "error_response",
     "refuse",
@@ -59,45 +55,18 @@ PROBLEM = "application/problem+json"
 
 
 class RequestRefused(Exception):
-    """A request that is answered without its verb. The name of the class is the name of the error.
+    """A request that is answered before its verb runs.
 
     Args:
+        status: the status of the response.
+        name: the name of the error.
         message: the sentence.
         headers: headers of the response.
-
-    Attributes:
-        status: the status of the response.
     """
 
-    status: ClassVar[int]
-
-    def __init__(self, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, name: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.headers = headers or {}
-
-
-class BodyTimeout(RequestRefused):
-    """The body of a request was not received in time."""
-
-    status = 408
-
-
-class BodyTooLarge(RequestRefused):
-    """The body of a request is too large."""
-
-    status = 413
-
-
-class ConfirmationRequired(RequestRefused):
-    """A verb that destroys something was run without a confirmation."""
-
-    status = 428
-
-
-class TooManyRequests(RequestRefused):
-    """Too many requests of a principal run."""
-
-    status = 429
+        self.status, self.name, self.headers = status, name, headers or {}
 
 
 def status_of(error: Exception) -> int:
@@ -180,7 +149,7 @@ def error_response(error: Exception) -> Response:
 
 def error_name(error: Exception) -> str:
     """Return the name of an error: Kafka's for the error of a broker, such as TOPIC_ALREADY_EXISTS."""
-    return error.name if isinstance(error, AdminError) else type(error).__name__
+    return error.name if isinstance(error, AdminError | RequestRefused) else type(error).__name__
 
 
 def refuse(status: int, name: str, message: str, code: int | None = None) -> Response:

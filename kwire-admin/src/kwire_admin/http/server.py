@@ -19,7 +19,7 @@ from kwire._util.readable import printable
 from kwire._util.watched_files import WatchedFiles
 from kwire.errors import KwireError
 from kwire.protocol.endpoint import Endpoint
-from kwire_admin.http.access import CertificateRole, HttpRole, is_loopback
+from kwire_admin.http.access import HttpRole, is_loopback
 from kwire_admin.http.connections import HEAD_TIMEOUT_S, HttpConnection
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from kwire_admin.http.access import Token
+    from kwire_admin.http.access import Credential
 
 __all__ = ["HttpOptions", "UnsafeAddress", "escape_control_characters", "parse_address", "serve"]
 
@@ -59,7 +59,7 @@ class HttpOptions:
     """
 
     listen: Endpoint
-    tokens: Sequence[Token | CertificateRole] = ()
+    tokens: Sequence[Credential] = ()
     anonymous: HttpRole = HttpRole.READ
     certificate: Path | None = None
     key: Path | None = None
@@ -75,7 +75,7 @@ class HttpOptions:
         """
         if not self.tokens and not is_loopback(self.listen.host):
             raise UnsafeAddress(f"{self.listen} is not a loopback address: give --tokens FILE, or listen on 127.0.0.1")
-        if self.client_authority is None and any(isinstance(token, CertificateRole) for token in self.tokens):
+        if self.client_authority is None and any(token.digest is None for token in self.tokens):
             raise UnsafeAddress("client certificates have roles: give --client-authority FILE to verify them")
         if self.client_authority is not None and self.certificate is None:
             raise UnsafeAddress("--client-authority requires --certificate")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin import AdminClient
 from kwire.client.loop_thread import LoopThread
 from kwire.errors import KwireError
-from kwire_admin.http.responses import TooManyRequests
+from kwire_admin.http.responses import RequestRefused
 from kwire_admin.operations.parameters import Danger, InvalidArgument
 
 if TYPE_CHECKING:
@@ -126,10 +126,11 @@ class PrincipalWorkers:
         """Run the work of a request in the thread of its principal. Canceling the caller cancels the work.
 
         Raises:
-            TooManyRequests: too many requests of the principal run.
+            RequestRefused: too many requests of the principal run.
         """
         if self._running[principal] >= MAX_RUNNING:
-            raise TooManyRequests(f"{MAX_RUNNING} requests of {principal} run already", {"Retry-After": "1"})
+            message = f"{MAX_RUNNING} requests of {principal} run already"
+            raise RequestRefused(429, "TooManyRequests", message, {"Retry-After": "1"})
         worker = self._workers.get(principal)
         if worker is None:
             sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))

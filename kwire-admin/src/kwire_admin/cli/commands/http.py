@@ -91,7 +91,7 @@ def _print_new_token(name: str, role: str) -> int:
     from kwire_admin.http.access import HttpRole
     from kwire_admin.http.access import new_token as generate_token
 
-    token = generate_token(name, HttpRole(role))
-    print(token.table, end="")
-    print(f"The token of {name}, which is not stored anywhere: {token.text}", file=sys.stderr)
+    text, table = generate_token(name, HttpRole(role))
+    print(table, end="")
+    print(f"The token of {name}, which is not stored anywhere: {text}", file=sys.stderr)
     return 0

@@ -51,8 +51,7 @@ def run_shell(
     Raises:
         click.UsageError: the options do not choose a cluster, or the script is not UTF-8.
     """
-    from kwire_admin.cli.shell.leave import Leave
-    from kwire_admin.cli.shell.session import ShellSession
+    from kwire_admin.cli.shell.session import Leave, ShellSession
 
     chosen = with_environment(merge(context.obj or {}, values))
     defaults = {name: chosen.pop(name) for name in ("output", "debug")}

@@ -10,5 +10,4 @@
 | `live_names` | names of the cluster, fetched in the background |
 | `lag_monitor`, `lag_history`, `offset_sources`, `lag_picture` | `stats`: what it reads, the trend, and its picture |
 | `screen` | pictures that are drawn again |
-| `leave` | the end of a shell |
 """

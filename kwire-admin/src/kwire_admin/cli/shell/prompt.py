@@ -11,8 +11,8 @@ from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import counted
 from kwire_admin.cli.shell.completer import StatementCompleter
 from kwire_admin.cli.shell.history import StatementHistory, history_file
-from kwire_admin.cli.shell.leave import Leave
 from kwire_admin.cli.shell.parser import parse
+from kwire_admin.cli.shell.session import Leave
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +48,13 @@ def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
         if prompt.app.loop is not None and not prompt.app.loop.is_closed():
             prompt.app.loop.call_soon_threadsafe(_show_candidates, prompt)
 
-    def start_background() -> None:
+    def start_background(_: object) -> None:
+        prompt.app.after_render -= start_background
         session.names.start()
         completer.start(show_arrived)
 
     session.names.on_change = show_arrived
-    prompt.app.after_render += _Once(start_background)
+    prompt.app.after_render += start_background
     while True:
         try:
             source = prompt.prompt()
@@ -97,18 +98,6 @@ def _show_candidates(prompt: PromptSession[str]) -> None:
     if prompt.app.is_running and buffer.text and buffer.complete_state is None:
         buffer.start_completion()
     prompt.app.invalidate()
-
-
-class _Once:
-    """Calls a function for the first event."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-
-    def __call__(self, _: object) -> None:
-        function, self._function = self._function, None
-        if function is not None:
-            function()
 
 
 def _key_bindings() -> KeyBindings:

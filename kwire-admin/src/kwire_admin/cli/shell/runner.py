@@ -15,8 +15,8 @@ from kwire.terminal.end_signals import ENDED
 from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
 from kwire_admin.cli.pager import PagedOutput
 from kwire_admin.cli.shell.error_position import StatementErrors
-from kwire_admin.cli.shell.leave import Leave
 from kwire_admin.cli.shell.parser import parse
+from kwire_admin.cli.shell.session import Leave
 from kwire_admin.cli.shell.statement_group import STATEMENTS
 from kwire_admin.cli.verb_run import sentence_of
 from kwire_admin.cli.verb_session import KEY
@@ -24,7 +24,6 @@ from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
     from kwire_admin.cli.shell.parser import Statement
     from kwire_admin.cli.shell.session import ShellSession
@@ -49,13 +48,17 @@ def run_statement(
     if not session.interactive:
         return _run(session, statement.texts, defaults)
     output = PagedOutput(session.terminal)
-    code = REFUSED
-    with _UnexpectedErrors(), redirect_stdout(output):
-        try:
-            code = _run(session, statement.texts, defaults)
-        finally:
-            output.finish()
-    return code
+    try:
+        with redirect_stdout(output):
+            try:
+                return _run(session, statement.texts, defaults)
+            finally:
+                output.finish()
+    except Leave:
+        raise
+    except Exception as error:  # noqa: BLE001  # a bug: the shell goes on
+        sys.excepthook(type(error), error, error.__traceback__)
+        return REFUSED
 
 
 def run_words_once(session: ShellSession, words: Sequence[str], defaults: Mapping[str, Any]) -> int:
@@ -64,21 +67,6 @@ def run_words_once(session: ShellSession, words: Sequence[str], defaults: Mappin
         return _run(session, words, defaults)
     except Leave:
         return 0
-
-
-class _UnexpectedErrors:
-    """Prints errors that are bugs as the command does when it ends because of them, so that the shell goes on."""
-
-    def __enter__(self) -> None:
-        """Begin a statement."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        if kind is None or not isinstance(error, Exception) or isinstance(error, Leave):
-            return False
-        sys.excepthook(kind, error, traceback)
-        return True
 
 
 def _run(session: ShellSession, words: Sequence[str], defaults: Mapping[str, Any]) -> int:

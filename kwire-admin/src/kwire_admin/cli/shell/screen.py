@@ -9,15 +9,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from rich.console import Console
 from rich.text import Text
 
-from kwire._util.light_typing import TYPE_CHECKING, Self, TextIO, TypeVar
+from kwire._util.light_typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
 __all__ = ["Screen"]
-
-T = TypeVar("T")
 
 
 class Screen:
@@ -50,12 +48,12 @@ class Screen:
         self._terminal.flush()
         return isinstance(error, KeyboardInterrupt)
 
-    def draw(self, function: Callable[[], T]) -> T:
-        """Show what a function prints, and return its result."""
+    def draw(self, function: Callable[[], None]) -> None:
+        """Show what a function prints."""
         self._next = time.monotonic() + self._seconds
         picture = _Picture()
         with redirect_stdout(picture), redirect_stderr(picture):
-            result = function()
+            function()
         self._last = picture.getvalue()
         head = f"{self._title}   {time.strftime('%H:%M:%S')}   every {self._seconds:g} s, Ctrl-C ends"
         rows = self._console.height
@@ -63,7 +61,6 @@ class Screen:
         if len(lines) > rows:
             lines[rows - 1 :] = [f"... {len(lines) - rows + 1} more lines"]
         self._buffer.update(Text.from_ansi("\n".join(lines), no_wrap=True, overflow="crop"))
-        return result
 
     def wait(self) -> None:
         """Wait until the next picture is due."""

@@ -15,18 +15,22 @@ from kwire_admin.cli.shell.live_names import LiveNames
 from kwire_admin.cli.verb_session import VerbSession, current_session, open_admin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
     from types import TracebackType
 
-    from kwire.client.admin import AdminClient, AdminError
+    from kwire.client.admin import AdminClient
     from kwire.terminal.cluster import ClusterChoice
 
-__all__ = ["ShellSession", "shell_session"]
+__all__ = ["Leave", "ShellSession", "shell_session"]
 
 CHOOSING = ("bootstrap", "cluster", "command_config", "overrides")
 """The options that choose a cluster."""
 
 T = TypeVar("T")
+
+
+class Leave(Exception):
+    """A statement ends the shell."""
 
 
 class ShellSession(VerbSession):
@@ -115,30 +119,15 @@ class ShellSession(VerbSession):
             self._disconnect()
             raise
 
-    def ask(self, function: Callable[[AdminClient], Awaitable[T]]) -> T:
-        """Call a function with the client of the cluster.
-
-        Raises:
-            KwireError: the cluster cannot be reached, or see the function.
-        """
-
-        async def call() -> T:
-            async with self.admin(self.choice) as admin:
-                return await function(admin)
-
-        return self.run(call())
-
-    def have_topics(self, names: Iterable[str]) -> bool:
+    def have_topics(self, names: Sequence[str]) -> bool:
         """Return whether the cluster has topics, and report missing ones with the nearest names.
 
         Raises:
             KwireError: the cluster cannot be reached.
         """
-        from kwire.client.admin import AdminError
 
-        async def find(admin: AdminClient) -> dict[str, AdminError]:
-            described = await admin.describe_topics(names)
-            return {name: error for name, error in described.items() if isinstance(error, AdminError)}
+        async def find(admin: AdminClient) -> Mapping[str, object]:
+            return await admin.describe_topics(names)
 
         return self._none_missing(find)
 
@@ -150,32 +139,34 @@ class ShellSession(VerbSession):
         Raises:
             KwireError: the cluster cannot be reached.
         """
-        from kwire.client.admin import AdminError
         from kwire.protocol.errors import NoCommonVersion
 
-        async def find(admin: AdminClient) -> dict[str, AdminError]:
+        async def find(admin: AdminClient) -> Mapping[str, object]:
             if admin.dialect == "kip4":
                 return {}
             try:
-                described = await admin.describe_groups([name])
+                return await admin.describe_groups([name])
             except NoCommonVersion:
                 return {}
-            return {group: error for group, error in described.items() if isinstance(error, AdminError)}
 
         return self._none_missing(find)
 
-    def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, AdminError]]]) -> bool:
-        """Report names that do not exist with the nearest ones, and return whether there are none."""
+    def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, object]]]) -> bool:
+        """Report names that have an error with the nearest ones, and return whether there are none."""
+        from kwire.client.admin import AdminError
         from kwire_admin.operations.declaration import Failure
         from kwire_admin.operations.suggestions import with_suggestions
 
         async def failures(admin: AdminClient) -> list[Failure]:
-            return [Failure(name, error) for name, error in (await find(admin)).items()]
+            return [
+                Failure(name, error) for name, error in (await find(admin)).items() if isinstance(error, AdminError)
+            ]
 
-        async def suggest(admin: AdminClient) -> list[Any]:
-            return await with_suggestions(admin, failures(admin))
+        async def suggest() -> list[Any]:
+            async with self.admin(self.choice) as admin:
+                return await with_suggestions(admin, failures(admin))
 
-        missing = self.ask(suggest)
+        missing = self.run(suggest())
         for failure in missing:
             self.report(str(failure.error), failure.name)
         return not missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kwire_admin.cli.shell.leave import Leave
+from kwire_admin.cli.shell.session import Leave
 
 
 @click.command("exit")
