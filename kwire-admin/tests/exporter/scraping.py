@@ -20,7 +20,7 @@ from kwire_admin.exporter.application import MonitoredCluster, monitor, page
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.cluster_view import ClusterView
 from kwire_admin.exporter.metric_table import metric_table
-from kwire_admin.exporter.selection import Selection
+from kwire_admin.exporter.observed_cluster import Selection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

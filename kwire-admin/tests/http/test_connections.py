@@ -148,7 +148,7 @@ async def test_polling_ends_after_the_last_reader(monkeypatch: pytest.MonkeyPatc
     stream = feed.stream(None)
     first = await anext(stream)
     await stream.aclose()
-    await eventually(lambda: not feed.is_polling, "polling ends")
+    await eventually(lambda: feed._task is None, "polling ends")
     again = feed.stream(first.split()[1])
     position = (await anext(again)).split()[1]
     assert position.partition("-")[0] != first.split()[1].partition("-")[0], "what happened meanwhile is not known"

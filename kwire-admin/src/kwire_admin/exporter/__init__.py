@@ -12,7 +12,6 @@
 | `history_file` | these ends in a file, for the next run of the exporter |
 | `cluster_view` | the series of a cluster, rendered when they change |
 | `cluster_values` | the values of the cluster, its brokers, and its controller |
-| `selection` | the topics and groups that have series, and the level of detail |
 | `exposition` | series as text |
 | `monitoring_files` | the dashboard, the alert rules, a scrape configuration, and a unit |
 | `application` | the routes of the server, and one poller for each cluster |

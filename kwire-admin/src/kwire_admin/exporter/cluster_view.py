@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kwire_admin.exporter.group_record import GroupTopic
     from kwire_admin.exporter.group_table import GroupChanges
     from kwire_admin.exporter.metric_table import NameSet
-    from kwire_admin.exporter.selection import Selection
+    from kwire_admin.exporter.observed_cluster import Selection
 
 __all__ = ["ClusterView"]
 

@@ -10,6 +10,7 @@ sense is unknown. Whatever fails nevertheless ends only the sequence of requests
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -31,10 +32,9 @@ if TYPE_CHECKING:
     from kwire.client.poll import Poll
     from kwire.declare import Message
     from kwire_admin.exporter.history_file import SavedHistory
-    from kwire_admin.exporter.selection import Selection
     from kwire_admin.exporter.topic_record import MonitoredTopic
 
-__all__ = ["BrokerValues", "ObservedCluster"]
+__all__ = ["BrokerValues", "ObservedCluster", "Selection"]
 
 COORDINATED = frozenset({GROUPS, TRANSACTIONS, SHARE_STATES})
 """The topics whose leaders are coordinators."""
@@ -43,6 +43,43 @@ METADATA = 3
 RENDERING = "rendering"
 """The rendering of the series, in place of a sequence of requests."""
 EVENTS = tuple(name for name in events.__all__ if name != "MetadataEvent")
+
+
+class Selection:
+    """The topics and groups that have series, and the level of detail.
+
+    Args:
+        level: 0 for the cluster and groups, 1 with topics, 2 with partitions, 3 with their leaders and replicas.
+        topics: expression that the whole name of a topic must match.
+        groups: expression that the whole id of a group must match.
+        excluded_topics: expression that it must not match; None for none.
+        excluded_groups: expression that it must not match; None for none.
+        max_series: maximum number of series of a cluster.
+
+    Raises:
+        re.error: an expression is invalid.
+    """
+
+    def __init__(
+        self,
+        level: int = 2,
+        topics: str = ".*",
+        groups: str = ".*",
+        excluded_topics: str | None = None,
+        excluded_groups: str | None = None,
+        max_series: int = 1_000_000,
+    ) -> None:
+        self.level = level
+        self.max_series = max_series
+        self.has_topic = _matcher(topics, excluded_topics)
+        self.has_group = _matcher(groups, excluded_groups)
+
+
+def _matcher(include: str, exclude: str | None) -> Callable[[str], bool]:
+    """Return a function that returns whether a name matches `include` and not `exclude`."""
+    included = re.compile(include)
+    excluded = None if exclude is None else re.compile(exclude)
+    return lambda name: bool(included.fullmatch(name)) and not (excluded is not None and excluded.fullmatch(name))
 
 
 class LogDirValues(NamedTuple):

@@ -150,11 +150,6 @@ class MonitoredTopic:
             return [newest[index] if 0 <= index < count else UNKNOWN for index in indexes]
         return [self.end(index) for index in indexes]
 
-    def start(self, index: int) -> int:
-        """Return the first offset of the log of a partition; UNKNOWN without it."""
-        position = self.position(index)
-        return UNKNOWN if position is None else self.oldest[position]
-
     def leader(self, index: int) -> int:
         """Return the id of the leader of a partition; UNKNOWN without one."""
         position = self.position(index)

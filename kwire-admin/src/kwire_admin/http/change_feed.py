@@ -76,11 +76,6 @@ class ChangeFeed:
         """Number of streams."""
         return self._readers
 
-    @property
-    def is_polling(self) -> bool:
-        """True while the cluster is polled."""
-        return self._task is not None
-
     async def close(self) -> None:
         """Stop polling, and end all streams."""
         async with self._changed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire_admin.cli.statement_command import statement_command
+from kwire_admin.cli.commands.shell import statement_command
 
 describe = statement_command(
     "describe",

@@ -16,7 +16,7 @@ from kwire_admin.cli.server_options import gold_option, http_options, past_incid
 
 if TYPE_CHECKING:
     from kwire.terminal.cluster import ClusterChoice
-    from kwire_admin.exporter.selection import Selection
+    from kwire_admin.exporter.observed_cluster import Selection
 
 LEVELS = ("cluster", "topic", "partition", "replica")
 
@@ -155,7 +155,7 @@ def _selection(options: dict[str, Any]) -> Selection:
     Raises:
         click.UsageError: a regular expression is invalid.
     """
-    from kwire_admin.exporter.selection import Selection
+    from kwire_admin.exporter.observed_cluster import Selection
 
     level = LEVELS.index(options.pop("level"))
     names = ("topics", "groups", "exclude_topics", "exclude_groups", "max_series")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from io import TextIOWrapper
@@ -38,7 +39,12 @@ def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: An
 
 
 def run_shell(
-    context: click.Context, values: dict[str, Any], *, first: Sequence[str] = (), keep_going: bool = False
+    context: click.Context,
+    values: dict[str, Any],
+    *,
+    first: Sequence[str] = (),
+    is_only: bool = False,
+    keep_going: bool = False,
 ) -> int:
     """Run a shell until it ends, and return its exit code.
 
@@ -46,6 +52,7 @@ def run_shell(
         context: the context of the command.
         values: the values of its options that choose the cluster.
         first: the words of a statement that runs before all others. If it fails, nothing else runs.
+        is_only: true to end after this statement.
         keep_going: true to continue a script after a statement that fails.
 
     Raises:
@@ -55,12 +62,13 @@ def run_shell(
 
     chosen = with_environment(merge(context.obj or {}, values))
     defaults = {name: chosen.pop(name) for name in ("output", "debug")}
-    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    interactive = sys.stdin.isatty() and sys.stdout.isatty() and not is_only
     with ShellSession(chosen, interactive=interactive) as session:
         if first:
             from kwire_admin.cli.shell.runner import run_words_once
 
-            if code := run_words_once(session, first, defaults):
+            code = run_words_once(session, first, defaults)
+            if code or is_only:
                 return code
         if interactive:
             from kwire_admin.cli.shell.prompt import run_prompt
@@ -76,6 +84,28 @@ def run_shell(
                 return 0
             except UnicodeDecodeError as error:
                 raise click.UsageError(f"expected a script in {error.encoding}: save it as UTF-8") from None
+
+
+def statement_command(name: str, text: str) -> click.Command:
+    """Return the command that runs one statement of the shell: KAFKA-1694 asks for both.
+
+    Args:
+        name: the statement.
+        text: the help of the command.
+    """
+
+    @click.command(
+        name,
+        help=inspect.cleandoc(text),
+        params=[*cluster_options()],
+        context_settings={"ignore_unknown_options": True},
+    )
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[WORDS]...")
+    @click.pass_context
+    def command(context: click.Context, /, words: tuple[str, ...], **values: Any) -> int:
+        return run_shell(context, values, first=[name, *words], is_only=True)
+
+    return command
 
 
 def _script() -> TextIO:
