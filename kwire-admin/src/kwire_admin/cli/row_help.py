@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
-import types
-from collections.abc import Mapping
-from datetime import datetime
-from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
-from typing import Union, get_args, get_origin, get_type_hints
-from uuid import UUID
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.terminal.colors import paint_for
 from kwire.terminal.tables import TableColumn, print_table
+from kwire_admin.http.schemas import Components
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +18,6 @@ if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Operation
 
 __all__ = ["DescribedKey", "described_keys", "print_row_help"]
-
-TYPES = {bool: "boolean", int: "number", float: "number", str: "string", bytes: "string", type(None): "null"}
-"""The types of JSON by Python's."""
 
 
 class DescribedKey(NamedTuple):
@@ -50,17 +41,20 @@ def print_row_help(verb: Operation) -> None:
     print_table(columns, [list(key) for key in described_keys(verb.result)], paint_for(sys.stdout))
 
 
-def described_keys(row_class: Any, prefix: str = "") -> Iterator[DescribedKey]:
+def described_keys(row_class: Any) -> Iterator[DescribedKey]:
     """Return the keys of a row, those of nested rows after the key that contains them."""
-    hints = get_type_hints(row_class)
-    meanings = _meanings(row_class)
-    for field in dataclasses.fields(row_class):
-        hint = hints[field.name]
-        path = f"{prefix}{field.name}"
-        yield DescribedKey(path, _json_type(hint), meanings.get(field.name, ""))
-        element = _element(hint)
-        if element is not None:
-            yield from described_keys(element, f"{path}[].")
+    components = Components()
+    yield from _keys(components, components.schema(row_class), "")
+
+
+def _keys(components: Components, reference: dict[str, Any], prefix: str) -> Iterator[DescribedKey]:
+    name = reference["$ref"].rpartition("/")[2]
+    meanings = _meanings(components.classes[name])
+    for key, schema in components.schemas[name]["properties"].items():
+        path = f"{prefix}{key}"
+        yield DescribedKey(path, _type_text(schema), meanings.get(key, ""))
+        if "$ref" in schema.get("items", ()):
+            yield from _keys(components, schema["items"], f"{path}[].")
 
 
 def _meanings(row_class: Any) -> dict[str, str]:
@@ -76,22 +70,12 @@ def _meanings(row_class: Any) -> dict[str, str]:
     return meanings
 
 
-def _element(hint: Any) -> Any:
-    """Return the class of nested rows; None for a value without them."""
-    if get_origin(hint) is tuple and dataclasses.is_dataclass(get_args(hint)[0]):
-        return get_args(hint)[0]
-    return None
-
-
-def _json_type(hint: Any) -> str:
-    if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(map(_json_type, get_args(hint))))
-    if get_origin(hint) in (tuple, list):
-        return f"array of {_json_type(get_args(hint)[0])}s"
-    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
+def _type_text(schema: dict[str, Any]) -> str:
+    """Return the type of a schema in words, such as `number or null`."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_type_text, schema["anyOf"])))
+    if "$ref" in schema:
         return "object"
-    if dataclasses.is_dataclass(hint):
-        return "object"
-    if issubclass(hint, Enum):
-        return _json_type(type(next(iter(hint)).value))
-    return "string" if issubclass(hint, (UUID, datetime)) else TYPES[hint]
+    if "items" in schema:
+        return f"array of {_type_text(schema['items'])}s"
+    return "number" if schema["type"] == "integer" else str(schema["type"])

@@ -33,11 +33,16 @@ PLAIN: dict[Any, dict[str, Any]] = {
 
 
 class Components:
-    """The schemas of row classes, which an OpenAPI document refers to by name."""
+    """The schemas of row classes, which an OpenAPI document refers to by name.
+
+    Attributes:
+        schemas: the schemas by name.
+        classes: the classes by name.
+    """
 
     def __init__(self) -> None:
         self.schemas: dict[str, dict[str, Any]] = {}
-        self._classes: dict[str, type] = {}
+        self.classes: dict[str, type] = {}
 
     def schema(self, kind: Any) -> dict[str, Any]:
         """Return the schema of a type; for a dataclass, a reference to it.
@@ -55,7 +60,7 @@ class Components:
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return {"type": "object", "additionalProperties": self.schema(arguments[1])}
         if isinstance(kind, type) and issubclass(kind, Enum):
-            return {"enum": [member.value for member in kind]}
+            return {"type": PLAIN[type(next(iter(kind)).value)]["type"], "enum": [member.value for member in kind]}
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             return {"$ref": f"#/components/schemas/{self._add(kind)}"}
         raise TypeError(f"{kind} has no JSON Schema")
@@ -63,10 +68,10 @@ class Components:
     def _add(self, row_class: type) -> str:
         """Add the schema of a row class and return its name, which contains the noun if two classes have the same."""
         name = row_class.__name__
-        if self._classes.get(name, row_class) is not row_class:
+        if self.classes.get(name, row_class) is not row_class:
             name = f"{row_class.__module__.split('.')[-2].title().replace('_', '')}{name}"
         if name not in self.schemas:
-            self._classes[name] = row_class
+            self.classes[name] = row_class
             self.schemas[name] = {}  # a class may contain itself
             hints = get_type_hints(row_class)
             names = [field.name for field in dataclasses.fields(row_class)]
