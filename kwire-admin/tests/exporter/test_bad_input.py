@@ -53,8 +53,6 @@ def test_a_day_of_churn_does_not_grow() -> None:
                     ours.state.topics.records,
                     ours.state.topics.removed,
                     ours.state.groups.records,
-                    ours.state.groups._offsets,
-                    ours.state.groups._members,
                     ours.state.groups.readers,
                     ours.state.groups.behind,
                     ours.state.answers.answered,

@@ -90,38 +90,28 @@ class VerbSession:
         print(f"Error: {printable(sentence)}", file=sys.stderr)
 
     def finish(self, verb: Operation, rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
-        """Keep the names that a verb has listed for completion.
+        """Keep the names that a verb has listed for completion, or expire all names of the cluster after a change.
+
+        If the cache cannot be written, completion asks the cluster.
 
         Args:
             chosen: see `cluster`.
             all: true if the verb has listed everything.
             changed: true if the verb has changed something.
         """
-        _remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
+        choice = choice_of("", chosen)
+        if choice is None:
+            return
+        with suppress(OSError):
+            if changed:
+                from kwire_admin.operations.names import NAMES  # its modules are not loaded yet
 
-
-def _remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
-    """Store the names that a verb has listed, or expire all names of the cluster after a change.
-
-    If the cache cannot be written, completion asks the cluster.
-
-    Args:
-        choice: the identity of the cluster; None if nothing does.
-        complete: true if the verb has listed everything.
-        changed: true if the verb has changed something.
-    """
-    if choice is None:
-        return
-    with suppress(OSError):
-        if changed:
-            from kwire_admin.operations.names import NAMES  # its modules are not loaded yet
-
-            for kind in NAMES:
-                NameFile(choice, kind).expire()
-        elif verb.lists is not None and complete:
-            first = fields(verb.result)[0].name
-            names = [str(getattr(row, first)) for row in rows if not isinstance(row, Failure)]
-            NameFile(choice, verb.lists).write(names)
+                for kind in NAMES:
+                    NameFile(choice, kind).expire()
+            elif verb.lists is not None and all:
+                first = fields(verb.result)[0].name
+                names = [str(getattr(row, first)) for row in rows if not isinstance(row, Failure)]
+                NameFile(choice, verb.lists).write(names)
 
 
 async def open_admin(cluster: ClusterChoice) -> AdminClient:

@@ -264,6 +264,10 @@ class MonitoredGroup:
     """A group.
 
     Attributes:
+        source: its part of the last response of its coordinator to ListGroups.
+        reported: its offsets, as a response has them.
+        described: its members, as a response has them.
+        refused_since: the time since when its offsets are refused; None if they are not.
         coordinator: the broker that lists it.
         description: its members; None before they are known.
         assignments: the partitions that members have, by topic.
@@ -272,13 +276,16 @@ class MonitoredGroup:
     """
 
     __slots__ = (
-        "assignments", "commits", "coordinator", "description", "group_id", "kind", "protocol_type", "source", "state",
-        "topics",
+        "assignments", "commits", "coordinator", "described", "description", "group_id", "kind", "protocol_type",
+        "refused_since", "reported", "source", "state", "topics",
     )  # fmt: skip
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.source: Any = None
+        self.reported: Any = None
+        self.described: Any = None
+        self.refused_since: float | None = None
         self.commits = 0
         self.coordinator = UNKNOWN
         self.kind: GroupType | None = None

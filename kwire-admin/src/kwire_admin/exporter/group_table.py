@@ -65,9 +65,6 @@ class GroupTable:
     ) -> None:
         self._has_group, self._has_topic, self._clock = has_group, has_topic, clock
         self._listed: dict[int, Any] = {}
-        self._offsets: dict[str, Any] = {}
-        self._members: dict[str, Any] = {}
-        self._refused: dict[str, float] = {}
         self.records: dict[str, MonitoredGroup] = {}
         self.readers: dict[str, set[str]] = defaultdict(set)
         self.behind: set[tuple[str, str]] = set()
@@ -106,12 +103,12 @@ class GroupTable:
             if group is None:
                 continue
             if reported.error_code:
-                self._refused.setdefault(reported.group_id, self._clock())
+                group.refused_since = group.refused_since or self._clock()
                 continue
-            self._refused.pop(reported.group_id, None)
-            if self._offsets.get(reported.group_id) is reported:
+            group.refused_since = None
+            if group.reported is reported:
                 continue
-            self._offsets[reported.group_id] = reported
+            group.reported = reported
             current: set[str] = set()
             for topic in reported.topics:
                 name = topic.topic_name if hasattr(topic, "topic_name") else topic.name
@@ -128,9 +125,9 @@ class GroupTable:
     def set_description(self, group_id: str, described: Any, description: Callable[[], GroupDescription]) -> None:
         """Take the members of a group; `description` is called if `described` is another object than before."""
         group = self.records.get(group_id)
-        if group is None or self._members.get(group_id) is described:
+        if group is None or group.described is described:
             return
-        self._members[group_id] = described
+        group.described = described
         group.describe(description())
         if group.kind is not GroupType.STREAMS:  # its members have tasks of subtopologies, and not partitions of topics
             for name in group.assignments:
@@ -146,7 +143,7 @@ class GroupTable:
         if group is None or group.description is None:
             return
         group.describe(None)
-        self._members.pop(group_id, None)
+        group.described = None
         self.changes.groups.add(group_id)
         self.changes.reads.update((group_id, name) for name in group.topics)
         self._remove_unused(group)
@@ -183,10 +180,10 @@ class GroupTable:
     def drop_refused(self, max_age: float) -> None:
         """Drop the offsets of groups whose offsets a broker has refused for a time."""
         oldest = self._clock() - max_age
-        for group_id in [group_id for group_id, since in self._refused.items() if since < oldest]:
-            del self._refused[group_id]
-            if group_id in self.records:
-                self._drop_offsets(self.records[group_id])
+        for group in self.records.values():
+            if group.refused_since is not None and group.refused_since < oldest:
+                group.refused_since = None
+                self._drop_offsets(group)
 
     def mark_all(self) -> None:
         """Mark all groups as changed."""
@@ -206,7 +203,7 @@ class GroupTable:
         return read
 
     def _drop_offsets(self, group: MonitoredGroup) -> None:
-        self._offsets.pop(group.group_id, None)
+        group.reported = None
         for name, read in group.topics.items():
             read.clear()
             self.changes.reads.add((group.group_id, name))
@@ -233,7 +230,5 @@ class GroupTable:
         group = self.records.pop(group_id)
         for name in list(group.topics):
             self._remove_read(group, name)
-        for known in (self._offsets, self._members, self._refused):
-            known.pop(group_id, None)
         self.changes.groups.discard(group_id)
         self.changes.removed_groups.add(group_id)

@@ -8,8 +8,8 @@ import pytest
 
 from kwire_admin.cli.completion.commands import read_statements
 from kwire_admin.cli.shell.completer import candidates
-from kwire_admin.cli.shell.history import contains_secret
 from kwire_admin.cli.shell.parser import parse
+from kwire_admin.cli.shell.prompt import contains_secret
 from kwire_admin.cli.shell.session import ShellSession
 from tests.eventually import eventually_sync
 from tests.for_rows import for_rows

@@ -6,26 +6,44 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 
-from kwire._util.light_typing import TYPE_CHECKING
+from kwire._util.light_typing import TYPE_CHECKING, Protocol
 from kwire._util.products import part
+from kwire.client.admin import LATEST, AdminError, PartitionOffset, TopicPartition
 from kwire.errors import KwireError
-from kwire_admin.cli.shell.lag_history import LagHistory
+from kwire_admin.cli.shell.lag_history import CommittedPartition, LagHistory, Offsets
 from kwire_admin.cli.shell.lag_picture import BARS, PLAIN_BARS, lag_lines
-from kwire_admin.cli.shell.offset_sources import NO_LOG, committed_in_brokers, with_log_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
-    from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
-    from kwire_admin.cli.shell.offset_sources import OffsetSource
     from kwire_admin.cli.shell.screen import Screen
     from kwire_admin.cli.shell.session import ShellSession
 
-__all__ = ["LagMonitor"]
+__all__ = ["LagMonitor", "OffsetSource"]
 
+NO_LOG = "the nodes of this cluster hold no log, so the log end is -"
 SILENT = 5.0
 """Seconds without an answer after which the picture says so."""
+
+
+class OffsetSource(Protocol):
+    """A place besides the brokers where consumers keep offsets: the part `zookeeper-offsets`.
+
+    The part is called with the address of the place, or None to ask a broker for it.
+    """
+
+    async def committed(
+        self, admin: AdminClient, topics: Sequence[str], groups: Sequence[str]
+    ) -> dict[CommittedPartition, Offsets]:
+        """Return committed offsets, without the ends of logs; empty if there is no such place.
+
+        Raises:
+            KwireError: the place or the cluster does not answer.
+        """
+
+    async def close(self) -> None:
+        """Close the connection to the place."""
 
 
 class LagMonitor:
@@ -130,7 +148,7 @@ class LagMonitor:
     async def _committed(self, admin: AdminClient, stack: AsyncExitStack) -> dict[CommittedPartition, Offsets]:
         offsets: dict[CommittedPartition, Offsets] = {}
         if admin.dialect == "kafka":
-            offsets |= await committed_in_brokers(admin, self._topics, self._groups)
+            offsets |= await _committed_in_brokers(admin, self._topics, self._groups)
         if admin.dialect != "kafka" or self._zookeeper is not None:
             if self._source is None:
                 new_source = part("zookeeper-offsets", "reading offsets of ZooKeeper")
@@ -138,5 +156,47 @@ class LagMonitor:
                 stack.push_async_callback(source.close)
                 self._source = source
             committed = await self._source.committed(admin, self._topics, self._groups)
-            offsets |= await with_log_ends(admin, committed)
+            offsets |= await _with_log_ends(admin, committed)
         return offsets
+
+
+async def _committed_in_brokers(
+    admin: AdminClient, topics: Sequence[str], groups: Sequence[str]
+) -> dict[CommittedPartition, Offsets]:
+    """Return the offsets that groups have committed to brokers, with the ends of the logs.
+
+    Args:
+        topics: only these topics; empty for all.
+        groups: only these groups; empty for all.
+
+    Raises:
+        KwireError: a broker does not answer.
+    """
+    # A group whose coordinator does not answer is left out: the next picture shows it again.
+    offsets = {}
+    for group, lag in (await admin.group_lags(groups or None)).items():
+        if not isinstance(lag, AdminError):
+            for partition in lag.partitions:
+                if partition.committed is not None and (not topics or partition.topic in topics):
+                    key = CommittedPartition(group, partition.topic, partition.partition, "brokers")
+                    offsets[key] = Offsets(partition.committed, partition.end)
+    return offsets
+
+
+async def _with_log_ends(
+    admin: AdminClient, found: dict[CommittedPartition, Offsets]
+) -> dict[CommittedPartition, Offsets]:
+    """Return offsets of another place with the ends of the logs, as far as the brokers have logs.
+
+    Raises:
+        KwireError: a broker does not answer.
+    """
+    if admin.dialect != "kafka" or not found:
+        return found
+    partitions = {TopicPartition(key.topic, key.partition) for key in found}
+    ends = await admin.list_offsets(dict.fromkeys(sorted(partitions), LATEST))
+    completed = {}
+    for key, offsets in found.items():
+        end = ends[TopicPartition(key.topic, key.partition)]
+        completed[key] = Offsets(offsets.committed, end.offset if isinstance(end, PartitionOffset) else None)
+    return completed

@@ -1,16 +1,24 @@
-"""The prompt: statements that a person types, over several lines, with history and completion."""
+"""The prompt: statements that a person types, over several lines, with history and completion.
+
+The history is a file that only its owner can read. Statements with secrets are not kept.
+"""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire._util.readable import counted
+from kwire.declare.secrets import is_secret_config
+from kwire.terminal.environment import state_folder
 from kwire_admin.cli.shell.completer import StatementCompleter
-from kwire_admin.cli.shell.history import StatementHistory, history_file
 from kwire_admin.cli.shell.parser import parse
 from kwire_admin.cli.shell.session import Leave
 
@@ -20,9 +28,10 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyPressEvent
 
+    from kwire_admin.cli.shell.parser import Statement
     from kwire_admin.cli.shell.session import ShellSession
 
-__all__ = ["run_prompt"]
+__all__ = ["contains_secret", "run_prompt"]
 
 PROMPT = "kafka>"
 CONTINUED = "    ->"
@@ -120,6 +129,44 @@ def _key_bindings() -> KeyBindings:
 def _history() -> History:
     """Return the history in a file, or in memory if the file cannot be written."""
     try:
-        return StatementHistory(history_file())
+        return StatementHistory(Path(state_folder()) / "shell_history")
     except OSError:
         return InMemoryHistory()
+
+
+def contains_secret(text: str) -> bool:
+    """Return whether a statement of a text sets a config with a password or another secret."""
+    script = parse(text)
+    statements = (*script.statements, *(() if script.unfinished is None else (script.unfinished,)))
+    return any(map(_sets_secret, statements))
+
+
+def _sets_secret(statement: Statement) -> bool:
+    keys = [word.text.removeprefix("--config=").partition("=")[0] for word in statement.words[1:]]
+    return any(is_secret_config(key) or is_secret_config(key.partition("[")[0]) for key in keys)
+
+
+class StatementHistory(FileHistory):
+    """The history in a file.
+
+    Args:
+        path: the file, which is created if it is missing.
+
+    Raises:
+        OSError: the file cannot be created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
+        super().__init__(path)
+
+    def store_string(self, string: str) -> None:
+        """Store a text, unless it contains a secret. On a full disk, it stays in this session only."""
+        if not contains_secret(string):
+            with suppress(OSError):
+                super().store_string(string)
