@@ -26,7 +26,18 @@ if TYPE_CHECKING:
     from kwire_admin.operations.declaration import Operation
 
 
-class NounGroup(click.Group):
+class HintingCommand(click.Command):
+    """A verb, or a group of verbs. Its errors of options know the options of Kafka's scripts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options, and say what is meant by one of Kafka's scripts."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise with_option_hint(error) from None
+
+
+class NounGroup(HintingCommand, click.Group):
     """The verbs of a noun, each imported when it is called.
 
     Args:
@@ -50,13 +61,6 @@ class NounGroup(click.Group):
         if self._beside is not None:
             self.help = f"{noun_help(self._noun)}\n\n{inspect.cleandoc(self._beside.help or '')}"
         super().format_help(ctx, formatter)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options, and say what is meant by one of Kafka's scripts."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            raise with_option_hint(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         beside = self._beside.list_commands(ctx) if self._beside else ()
@@ -94,17 +98,6 @@ class NounGroup(click.Group):
             formatter.write_dl(rows)
 
 
-class VerbCommand(click.Command):
-    """A verb. Its errors of options know the options of Kafka's scripts."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options, and say what is meant by one of Kafka's scripts."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            raise with_option_hint(error) from None
-
-
 def verb_command(verb: Operation) -> click.Command:
     """Return the command of a verb."""
     parameters = click_parameters(verb)
@@ -140,7 +133,7 @@ def verb_command(verb: Operation) -> click.Command:
     if verb.ends_options:
         text += "\n\nOptions of this command precede the first argument. Everything after it is passed on unchanged."
     examples = "".join(f"\n  kafka -b localhost:9092 {example}" for example in verb.examples)
-    return VerbCommand(
+    return HintingCommand(
         verb.name,
         callback=callback,
         params=[*parameters, *common],
