@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from kwire._util.light_typing import NamedTuple, TypeAlias
 
-__all__ = ["CLUSTER_NAME", "PATTERN_TYPES", "RESOURCE_TYPES", "AclEntry", "PatternType", "ResourceType"]
-
 ResourceType: TypeAlias = Literal["Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"]
 PatternType: TypeAlias = Literal["literal", "prefixed"]
 

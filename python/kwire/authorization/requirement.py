@@ -8,8 +8,6 @@ from kwire.authorization.acl_entries import CLUSTER_NAME
 if TYPE_CHECKING:
     from kwire.authorization.acl_authorizer import Permission
 
-__all__ = ["Requirement"]
-
 
 class Requirement(NamedTuple):
     """The permission that a run of a tool requires.

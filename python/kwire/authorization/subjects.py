@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     Name: TypeAlias = Iterable[Iterable[tuple[str, str]]]
     """A name as Python's `ssl` returns it, in the order of the certificate."""
 
-__all__ = ["ANONYMOUS", "Subject", "distinguished_name", "normalized_host"]
-
 ANONYMOUS = "User:ANONYMOUS"
 """The principal of clients that do not authenticate, as in Kafka."""
 KEYWORDS = {

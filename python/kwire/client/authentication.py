@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kwire.protocol import Endpoint
     from kwire.protocol.sasl import SaslMechanism
 
-__all__ = ["choose_handshake", "exchange_tokens", "start_mechanism"]
-
 
 def choose_handshake(versions: Mapping[int, tuple[int, int]]) -> int | None:
     """Return the version of SaslHandshake, which decides how tokens travel; None if the broker lists none of them."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kwire.client.connection_config import ConnectionOptions
     from kwire.protocol import ConnectionFault, Endpoint, NegotiatedVersions
 
-__all__ = ["BlockingConnection"]
-
 
 class BlockingConnection(BlockingClient[Connection]):
     """An open connection. Use `with BlockingConnection(...)`, or `close` it.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["BlockingPoller"]
-
 M = TypeVar("M")
 T = TypeVar("T")
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol import Endpoint
 
-__all__ = ["UNKNOWN_BROKER", "BrokerPoller"]
-
 METADATA = MetadataRequest.api_key
 CLUSTER_METADATA = ClusterMetadataRequest.api_key
 UNKNOWN_BROKER = -1

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kwire.capture import Capture
     from kwire.client.poll import Poll
 
-__all__ = ["CaptureThread"]
-
 MAX_WAITING_BYTES = 256 << 20
 """Maximum bytes of responses that wait to be written: some minutes of a large cluster. Polling then waits."""
 

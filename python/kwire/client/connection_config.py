@@ -27,8 +27,6 @@ if TYPE_CHECKING:
         config: ConnectionConfig | None
 
 
-__all__ = ["ConnectionConfig"]
-
 MAX_IDLE_S = 540.0
 """Seconds: the default of `connections.max.idle.ms` in Kafka's clients, below the 600 of its brokers."""
 

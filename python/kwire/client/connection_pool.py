@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 
-
-__all__ = ["ConnectionPool", "PooledConnection"]
-
 R = TypeVar("R", bound="Message")
 T = TypeVar("T")
 

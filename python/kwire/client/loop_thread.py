@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from types import TracebackType
 
-__all__ = ["BlockingClient", "LoopThread", "LoopThreadClosed", "blocking"]
-
 
 class Closable(Protocol):
     """A client on asyncio."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.protocol import ConnectionFault, ReceivedResponse, SentRequest
 
-__all__ = ["PendingRequests", "TimedResponse"]
-
 R = TypeVar("R", bound="Message")
 
 LONGEST_THROTTLE_S = 3600.0

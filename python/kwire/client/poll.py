@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kwire.errors import KwireError
     from kwire.metadata.events import MetadataEvent
 
-__all__ = ["Poll", "PollClock", "Statistics"]
-
 M = TypeVar("M")
 
 

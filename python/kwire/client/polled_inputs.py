@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestFactory
     from kwire.declare import Request
 
-__all__ = ["INPUTS", "PolledInput", "polled_requests"]
-
 
 class PolledInput(NamedTuple):
     """A further input.

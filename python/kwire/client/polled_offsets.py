@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestFactory, RequestSequence
     from kwire.declare import Message
 
-__all__ = ["EARLIEST", "LATEST", "MAX_TIMESTAMP", "group_offsets", "log_offsets"]
-
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 """The timestamps of ListOffsets that request the end and the first offset of a log, and its newest record (KIP-734)."""
 

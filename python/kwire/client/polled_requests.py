@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message, Request
 
-__all__ = [
-    "HIGHEST_VERSIONS",
-    "PolledRequest",
-    "RequestFactory",
-    "RequestSequence",
-    "as_sequence",
-    "broker_configs",
-    "log_dirs",
-    "topic_configs",
-]
-
 RequestSequence: TypeAlias = "Generator[Request[Any], Any, None]"
 """Requests that follow one another on one connection: each `yield` of a request returns its response. A failed poll
 ends the sequence.

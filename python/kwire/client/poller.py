@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataResponse_V1
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["Poller"]
-
 log = logging.getLogger("kwire.client")
 
 M = TypeVar("M")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kwire.protocol import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["PollerContext", "PollerKeywords", "PollerOptions"]
-
 SECOND_ATTEMPT_S = 0.25
 """Seconds between the first failure of a broker and the next attempt. Chosen, not measured."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["first_success"]
-
 
 async def first_success(
     attempts: Iterable[Callable[[], Coroutine[Any, Any, T]]],

@@ -6,10 +6,10 @@ Fetch up to version 12 names topics; later versions need topic ids.
 from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import by_topic, results_at_leaders
+from kwire.client.admin.targets import BrokerTarget
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
 from kwire.records import batches
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.fetch import AbortedTransaction
     from kwire.protocol.errors import ConnectionFault
     from kwire.records import RecordBatch
-
-__all__ = ["DEBUGGING_REPLICA", "FetchedRecords", "RecordFetcher"]
 
 HIGHEST_VERSION = 12
 DEBUGGING_REPLICA = -2

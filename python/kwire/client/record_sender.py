@@ -5,10 +5,10 @@ from __future__ import annotations
 from operator import attrgetter
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
-from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound
 from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import by_topic, results_at_leaders
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kwire.protocol.errors import ConnectionFault
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.client.admin import AdminClient
-    from kwire.client.admin.cluster_router import BrokerTarget
-
-__all__ = ["RecordSender", "is_passing"]
+    from kwire.client.admin.targets import BrokerTarget
 
 HIGHEST_VERSION = 12
 """Later versions of Produce need topic ids."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Observe: TypeAlias = "Callable[[Endpoint, Endpoint], RelayObserver]"
 
-__all__ = ["Relay", "RelayObserver"]
-
 CHUNK = 64 * 1024
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a connection to the broker: the default of `socket.connection.setup.timeout.ms`."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from kwire.protocol import ConnectionFault
 
-__all__ = ["ClosedAtVersions", "open_with_fallback"]
-
 T = TypeVar("T")
 
 LOWER_VERSIONS = (3, 0)

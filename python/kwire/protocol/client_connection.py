@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["ClientConnection", "ReceivedResponse", "SentRequest", "find_body_start"]
-
 R = TypeVar("R", bound="Message")
 
 SOFTWARE_NAME = "kwire"

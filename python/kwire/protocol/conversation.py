@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     Kind: TypeAlias = Literal["message", "sasl_token"]
     Outcome: TypeAlias = Literal["answered", "one_way", "unanswered", "dropped", "unrequested"]
 
-__all__ = ["Conversation", "Exchange", "NoMessage"]
-
 MAX_PENDING = 1_000
 """The default number of requests that wait for a response. Clients have 1 to 5 in flight unless configured
 otherwise."""

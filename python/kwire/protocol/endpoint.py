@@ -7,8 +7,6 @@ from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DEFAULT_PORT", "SECURITY_PROTOCOLS", "Endpoint"]
-
 DEFAULT_PORT = 9092
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """The values of Kafka's `security.protocol`."""

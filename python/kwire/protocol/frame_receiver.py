@@ -13,8 +13,6 @@ from struct import unpack_from
 
 from kwire.frame import MAX_SIZE, InvalidFrameSize
 
-__all__ = ["FrameReceiver"]
-
 MIN_BUFFER = 64 * 1024
 """Bytes of the buffer for small frames: enough for one read of most responses."""
 GROWTH = 4

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Dialect: TypeAlias = Literal["kafka", "kip4"]
 
-__all__ = ["NegotiatedVersions"]
-
 CLUSTER_METADATA = 1000
 KIP4_VERSIONS: Mapping[int, tuple[int, int]] = MappingProxyType(
     {CLUSTER_METADATA: (0, 1), 1001: (0, 1), 1002: (0, 1), 1003: (0, 0), 1004: (0, 0), 1005: (0, 0), 1006: (0, 0)}

@@ -9,8 +9,6 @@ from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["HASHES", "MAX_ITERATIONS", "MIN_ITERATIONS", "SALT_BYTES", "ScramName", "salted_password"]
-
 ScramName: TypeAlias = Literal["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 HASHES: dict[str, str] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
     """A frame, or the parts of a large one, which are written one after another instead of being joined."""
 
-__all__ = ["MAX_BATCH", "PendingRequest", "ServerConnection", "size_of"]
-
 MAX_BATCH = 1 << 16
 """Maximum number of bytes of responses joined for one write; copying a larger one costs more than a system call."""
 HEADER_BYTES = 8

@@ -10,17 +10,6 @@ from kwire.client.admin.coded_name import CodedName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "CLUSTER_NAME",
-    "SUPPORTED_OPERATIONS",
-    "AclBinding",
-    "AclBindingFilter",
-    "AclOperation",
-    "AclPermissionType",
-    "PatternType",
-    "ResourceType",
-]
-
 CLUSTER_NAME = "kafka-cluster"
 """The name of the cluster as a resource."""
 

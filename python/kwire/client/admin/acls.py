@@ -31,8 +31,8 @@ from kwire.client.admin.acl_values import (
 )
 from kwire.client.admin.answer import error_code, first_error_code, lacking
 from kwire.client.admin.change_checks import check_change, check_outcomes
-from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError, NotSupported
+from kwire.client.admin.targets import ANY, BrokerTarget
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
 from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -42,9 +42,9 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.session import AclDeletions, AdminSession
+    from kwire.client.admin.targets import Target
 
 OF_EACH_ITEM = (ErrorCode.SECURITY_DISABLED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 """Codes with which a change refuses each item, and a description the whole request."""

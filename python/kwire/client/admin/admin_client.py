@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         topics,
         transactions,
     )
-    from kwire.client.admin.cluster_router import SentCommand
+    from kwire.client.admin.targets import SentCommand
     from kwire.client.admin.values import ClusterDescription
     from kwire.client.connection_config import ConnectionOptions
     from kwire.protocol.negotiated_versions import Dialect

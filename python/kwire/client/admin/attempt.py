@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["WRONG_BROKER_ERRORS", "Attempt", "AttemptState"]
-
 R = TypeVar("R", bound="Message")
 
 WRONG_BROKER_ERRORS = frozenset(

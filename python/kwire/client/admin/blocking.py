@@ -9,7 +9,7 @@ from kwire.client.loop_thread import BlockingClient
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin.cluster_router import SentCommand
+    from kwire.client.admin.targets import SentCommand
     from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect
 

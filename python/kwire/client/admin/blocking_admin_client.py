@@ -11,8 +11,6 @@ from kwire.client.admin.admin_client import AdminClient
 from kwire.client.admin.blocking import BlockingSession
 from kwire.client.loop_thread import blocking
 
-__all__ = ["BlockingAdminClient"]
-
 
 class BlockingAdminClient(BlockingSession):
     """Administers a cluster. Use `with BlockingAdminClient(...)`, or `close` it.

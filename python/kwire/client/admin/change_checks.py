@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.answer import error_code
-from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.permissions import cluster_operation, missing_permission
+from kwire.client.admin.targets import ANY
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
@@ -18,8 +18,6 @@ from kwire.protocol.errors import NoCommonVersion
 if TYPE_CHECKING:
     from kwire.client.admin.session import AdminSession
     from kwire.declare import Message
-
-__all__ = ["check_change", "check_outcomes"]
 
 UNKNOWN_OPERATIONS = -(2**31)
 """Value of the permitted operations in a response that does not report them."""

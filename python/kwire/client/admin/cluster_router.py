@@ -23,7 +23,7 @@ from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
 from kwire.client.admin.metadata_cache import ClientMetadata, cluster_request
 from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget, SentCommand, Target
-from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off, is_final
+from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off
 from kwire.client.race import first_success
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol.endpoint import Endpoint
@@ -44,19 +44,6 @@ if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
     from kwire.declare import Message, Request
     from kwire.protocol.negotiated_versions import Dialect
-
-__all__ = [
-    "ANY",
-    "CONTROLLER",
-    "FIRST_PAUSE",
-    "SILENT_SHARE",
-    "BrokerTarget",
-    "ClusterRouter",
-    "SentCommand",
-    "Target",
-    "back_off",
-    "is_final",
-]
 
 R = TypeVar("R", bound="Message")
 T = TypeVar("T")

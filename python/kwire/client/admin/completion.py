@@ -10,9 +10,9 @@ from kwire._util.bounded_gather import bounded_gather
 from kwire._util.concurrency import running_loop, timeout_after
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire._util.readable import counted
-from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.topic_descriptions import describe_at
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.config_values import ConfigChange, ConfigValue
     from kwire.client.admin.session import AdminSession
 
-__all__ = ["RATES", "ConfigPlan", "plan_config_change"]
-
 LISTENER_PREFIX = "listener.name."
 """The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")

@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
 
-__all__ = [
-    "ConfigChange",
-    "ConfigResource",
-    "ConfigResourceType",
-    "ConfigSource",
-    "ConfigType",
-    "ConfigValue",
-    "RecordedChange",
-]
-
 
 class ConfigResourceType(IntEnum):
     """The type of a resource with configs."""

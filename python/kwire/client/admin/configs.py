@@ -24,9 +24,9 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue, stored_source
 from kwire.client.admin.errors import NotSupported
+from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.topic_descriptions import read_metadata
 from kwire.client.admin.values import Outcomes
 from kwire.client.polled_requests import RESOURCES_PER_REQUEST
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire.client.admin.answer import Answer
-    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.config_values import ConfigChange, RecordedChange
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.session import AdminSession, ResourceConfigs, StoredConfigs
+    from kwire.client.admin.targets import Target
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
     from kwire.messages.kafka.incremental_alter_configs import AlterableConfig, IncrementalAlterConfigsResponse
     from kwire.messages.kafka.list_config_resources import ListConfigResourcesRequest

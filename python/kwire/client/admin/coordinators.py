@@ -6,15 +6,16 @@ from enum import IntEnum
 
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.responsible_brokers import at_responsible_brokers, error_of_item
+from kwire.client.admin.targets import ANY
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget, ClusterRouter
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.targets import BrokerTarget
     from kwire.declare import Message, Request
     from kwire.messages.kafka.find_coordinator import FindCoordinatorRequest
 

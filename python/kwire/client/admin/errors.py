@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
     from kwire.messages.coded_error import CodedError
 
-__all__ = ["AdminError", "BrokerNotFound", "ChangeTimeout", "ControllerNotFound", "NotSupported", "OutcomeUnknown"]
-
-
 KAFKA_CODES = {
     1001: ErrorCode.TOPIC_ALREADY_EXISTS,
     1002: ErrorCode.INVALID_PARTITIONS,

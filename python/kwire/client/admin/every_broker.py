@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off, is_final
 from kwire.client.admin.errors import BrokerNotFound
+from kwire.client.admin.targets import BrokerTarget
+from kwire.client.admin.tries import FIRST_PAUSE, back_off, is_final
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FeatureMetadata", "FeatureUpdate", "FinalizedFeature", "SafeLevel", "SupportedFeature"]
-
 
 class SupportedFeature(NamedTuple):
     """The levels of a feature that a broker supports."""

@@ -15,7 +15,6 @@ import re
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError, ChangeTimeout, NotSupported
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.feature_values import (
@@ -25,6 +24,8 @@ from kwire.client.admin.feature_values import (
     SafeLevel,
     SupportedFeature,
 )
+from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.client_connection import SOFTWARE_NAME, api_versions_request
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
-    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import Target
     from kwire.declare import Request
     from kwire.messages.kafka.update_features import UpdateFeaturesRequest
 

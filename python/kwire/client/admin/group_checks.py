@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.group_values import GroupDescription, TopicPartition
     from kwire.client.admin.session import AdminSession
 
-__all__ = ["check_offsets", "check_subscription", "error_if_active"]
-
 INACTIVE = ("Empty", "Dead")
 """The states of a group without members, of any type."""
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.group_values import PartitionOffset, TopicPartition
 
-__all__ = ["DESCRIBE_QUERIES", "DescribeQuery", "committed_offset", "partition_lag"]
-
-
 D = TypeVar("D")
 
 

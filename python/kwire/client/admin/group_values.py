@@ -12,19 +12,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.errors import AdminError
 
-__all__ = [
-    "CommittedOffset",
-    "GroupDescription",
-    "GroupLag",
-    "GroupListing",
-    "GroupMember",
-    "GroupType",
-    "OffsetSpec",
-    "PartitionLag",
-    "PartitionOffset",
-    "TopicPartition",
-]
-
 
 class GroupType(StrEnum):
     """The type of a group (KIP-848, KIP-932, KIP-1071)."""

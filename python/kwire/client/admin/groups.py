@@ -26,7 +26,6 @@ from collections import defaultdict
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators, of_coordinators
 from kwire.client.admin.errors import AdminError, OutcomeUnknown
 from kwire.client.admin.every_broker import at_every_broker
@@ -34,13 +33,13 @@ from kwire.client.admin.group_checks import check_offsets, check_subscription, e
 from kwire.client.admin.internal_topics import groups_without_coordinator
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_responses import DescribeQuery
     from kwire.client.admin.group_values import (
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         TopicPartition,
     )
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import BrokerTarget
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]

@@ -37,9 +37,9 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import BrokerTarget
 
 MAX_TRANSACTION_TIMEOUT_MS = 900_000
 """The default of the broker's `transaction.max.timeout.ms`: no transaction that is alive is older."""

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.session import AdminSession
     from kwire.client.admin.values import TopicDescription
 
-__all__ = [
-    "GROUPS",
-    "SHARE_STATES",
-    "TRANSACTIONS",
-    "groups_without_coordinator",
-    "leaderless_partitions",
-    "partition_of",
-]
-
 GROUPS, TRANSACTIONS, SHARE_STATES = "__consumer_offsets", "__transaction_state", "__share_group_state"
 """The topics of groups of all types, of transactional ids, and of the delivery state of share groups."""
 

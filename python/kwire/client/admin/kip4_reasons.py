@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
 
-__all__ = ["change_reason", "creation_reason", "reassignment_reason"]
-
 NAMED = 5
 """Maximum number of configs or partitions that a reason names."""
 

@@ -6,9 +6,9 @@ import json
 from functools import partial
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
-from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY, BrokerTarget
 from kwire.client.admin.values import ToolResult
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin.session import AdminSession
-
-__all__ = ["run_tool", "tool_result"]
 
 
 async def run_tool(

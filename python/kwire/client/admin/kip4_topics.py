@@ -11,10 +11,10 @@ from base64 import b64encode
 from kwire import frame
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.answer import Answer, error_code
-from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.kip4_reasons import change_reason, creation_reason, reassignment_reason
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY, CONTROLLER
 from kwire.client.admin.values import (
     Outcomes,
     PartitionDescription,

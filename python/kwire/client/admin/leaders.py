@@ -15,9 +15,10 @@ from kwire.protocol.errors import ConnectionFault
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget, ClusterRouter
+    from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.errors import BrokerNotFound
     from kwire.client.admin.group_values import TopicPartition
+    from kwire.client.admin.targets import BrokerTarget
     from kwire.messages.kafka.metadata import MetadataResponsePartition
 
     Send: TypeAlias = Callable[[BrokerTarget, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]

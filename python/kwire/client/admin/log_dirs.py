@@ -14,11 +14,12 @@ from collections import defaultdict
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import by_topic
+from kwire.client.admin.targets import BrokerTarget
 from kwire.client.admin.topics import describe_topics
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 

@@ -26,9 +26,9 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import BrokerTarget
     from kwire.client.admin.values import TopicDescription
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest

@@ -21,9 +21,9 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.cluster_router import ANY, CONTROLLER
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY, CONTROLLER
 from kwire.client.admin.topic_descriptions import describe, read_metadata
 from kwire.client.admin.values import (
     EligibleLeaders,

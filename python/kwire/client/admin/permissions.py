@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from kwire.messages.kafka.error_codes import ErrorCode
 
-__all__ = ["cluster_operation", "missing_permission"]
-
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = (
     int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     int(ErrorCode.GROUP_AUTHORIZATION_FAILED),

@@ -16,8 +16,9 @@ from kwire._util.concurrency import timeout_after
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.client.admin.answer import error_code, lacking, result_error
 from kwire.client.admin.change_checks import check_change
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE
+from kwire.client.admin.cluster_router import SILENT_SHARE
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.targets import ANY, CONTROLLER
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion

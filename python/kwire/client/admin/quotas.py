@@ -19,14 +19,14 @@ from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
-from kwire.client.admin.cluster_router import ANY, BrokerTarget
+from kwire.client.admin.targets import ANY, BrokerTarget
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import Target
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.describe_client_quotas import ComponentData
 

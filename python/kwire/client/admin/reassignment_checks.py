@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.topic_changes import NewTopic
     from kwire.client.admin.values import ReassignmentStatus
 
-__all__ = ["check_cancellations", "check_new_topics", "check_targets"]
-
 
 class PossibleReplicas(NamedTuple):
     """Brokers that can be replicas.

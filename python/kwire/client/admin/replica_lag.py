@@ -11,9 +11,9 @@ from collections import defaultdict
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.leaders import by_partition, by_topic
+from kwire.client.admin.targets import BrokerTarget
 from kwire.client.admin.values import TopicDescription
 from kwire.protocol.errors import ConnectionFault
 

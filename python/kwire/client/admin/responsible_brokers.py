@@ -7,8 +7,9 @@ from collections import defaultdict
 from kwire._util.bounded_gather import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar, cast
 from kwire.client.admin.answer import lacking
-from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off, is_final
 from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown, UnfinishedChange
+from kwire.client.admin.targets import BrokerTarget
+from kwire.client.admin.tries import FIRST_PAUSE, back_off, is_final
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 

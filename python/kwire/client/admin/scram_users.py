@@ -25,11 +25,11 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.quorum import has_zookeeper
 from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY, BrokerTarget
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -43,10 +43,10 @@ from kwire.protocol.scram_passwords import SALT_BYTES, salted_password
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.scram_values import UserScramCredentialDeletion, UserScramCredentialUpsertion
     from kwire.client.admin.session import AdminSession, ScramUsers
+    from kwire.client.admin.targets import Target
 
 MAX_ITERATIONS = 16384
 """Maximum number of iterations that brokers of Kafka accept (ScramControlManager)."""

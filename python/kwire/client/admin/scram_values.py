@@ -10,8 +10,6 @@ from kwire.protocol.scram_passwords import MIN_ITERATIONS
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["ScramCredentialInfo", "ScramMechanismName", "UserScramCredentialDeletion", "UserScramCredentialUpsertion"]
-
 
 class ScramMechanismName(CodedName):
     """The name of a SCRAM mechanism."""

@@ -29,10 +29,10 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_values import CommittedOffset, TopicPartition
     from kwire.client.admin.session import AdminSession
+    from kwire.client.admin.targets import BrokerTarget
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 

@@ -6,13 +6,13 @@ from collections import Counter
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.answer import first_error_code
-from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.config_values import ConfigChange, ConfigResource, ConfigResourceType
 from kwire.client.admin.configs import alter_configs
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.partitions import reassign_partitions
 from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.topic_descriptions import describe
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 

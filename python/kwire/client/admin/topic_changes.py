@@ -8,8 +8,6 @@ from kwire._util.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["NewTopic", "TopicChange"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:

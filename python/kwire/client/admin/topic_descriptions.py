@@ -9,8 +9,8 @@ from operator import attrgetter
 
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin.answer import complete, result_error
-from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.targets import ANY
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription, TopicListing
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic

@@ -25,10 +25,11 @@ from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import topic_descriptions
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.change_checks import check_outcomes
-from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, ChangeTimeout, NotSupported
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import CONTROLLER
 from kwire.client.admin.topic_descriptions import read_metadata
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion

@@ -19,11 +19,12 @@ from collections import defaultdict
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.coordinators import KeyType, at_coordinators, of_coordinators
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 from kwire.client.admin.session import strings_tuple
+from kwire.client.admin.targets import ANY, BrokerTarget
+from kwire.client.admin.tries import FIRST_PAUSE, back_off
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 

@@ -14,22 +14,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.errors import AdminError
 
-__all__ = [
-    "BrokerAddress",
-    "ClusterDescription",
-    "EligibleLeaders",
-    "Outcomes",
-    "PartitionDescription",
-    "PartitionMove",
-    "Progress",
-    "ReassignmentState",
-    "ReassignmentStatus",
-    "ShadowedConfig",
-    "ToolResult",
-    "TopicDescription",
-    "TopicListing",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ShadowedConfig:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from kwire.client.security.values import PasswordSource
 
-__all__ = ["ClientProperties", "InvalidReference", "resolve_references"]
-
 log = logging.getLogger("kwire.client")
 
 _REFERENCE = re.compile(r"\$\{([^}:]+):(?:([^}]*):)?([^}:]*)\}")

@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.sasl import SaslMechanism
 
-__all__ = [
-    "KerberosCredentials",
-    "OAuthBearerCredentials",
-    "PlainCredentials",
-    "SaslCredentials",
-    "ScramCredentials",
-]
-
 
 class SaslCredentials(ABC):
     """The base class of credentials."""

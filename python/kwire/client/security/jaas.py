@@ -17,8 +17,6 @@ from kwire._util.secret import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["InvalidJaasConfig", "JaasEntry", "jaas_file", "parse_jaas", "parse_jaas_file"]
-
 JAAS_OPTION = "-Djava.security.auth.login.config="
 CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 

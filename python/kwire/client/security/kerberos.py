@@ -12,8 +12,6 @@ from kwire.protocol.sasl.mechanism import SaslError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["KerberosContext", "start_gssapi"]
-
 
 def start_gssapi(service: str, host: str, principal: str | None, keytab: str | None) -> GssapiMechanism:
     """Return a mechanism for one authentication at a broker. It may read files and contact the key distribution center.

@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from kwire.declare.secrets import is_secret_config
 
-__all__ = [
-    "IGNORED",
-    "KAFKA_PLUGINS",
-    "KNOWN_OPTIONS",
-    "LIBRDKAFKA",
-    "MSK_PLUGINS",
-    "OPTION_PREFIXES",
-    "PLUGINS",
-    "USED",
-    "WITHOUT_EFFECT",
-    "intended_key",
-    "is_known",
-    "is_secret_key",
-]
-
 USED = frozenset(
     {
         "bootstrap.servers",

@@ -25,8 +25,6 @@ from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
 if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
 
-__all__ = ["MskIamCredentials"]
-
 SERVICE, ACTION = "kafka-cluster", "kafka-cluster:Connect"
 VERSION = "2020_10_22"
 """The version of the message of AWS_MSK_IAM."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from kwire.client.security.tls import TlsConfig
 
-__all__ = ["ClientCredentials", "OAuthToken", "TokenFile", "TokenSource", "UnsecuredToken"]
-
 MAX_RESPONSE = 1 << 20
 """Bytes of a token endpoint's response that are read."""
 RENEW_BEFORE = 0.8

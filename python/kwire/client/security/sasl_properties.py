@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kwire.client.security.oauth_tokens import TokenSource
     from kwire.protocol.scram_passwords import ScramName
 
-__all__ = ["read_credentials"]
-
 JAAS = "sasl.jaas.config"
 CONTEXT = "KafkaClient"
 """The context of clients in a JAAS file."""

@@ -15,8 +15,6 @@ from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, decode_properties
 from kwire.client.security.tls import ClientCertificate
 
-__all__ = ["MAGIC", "InvalidStore", "StoreContent", "is_pem", "read_jks", "read_key_store", "read_trust_store"]
-
 MAGIC = b"\xfe\xed\xfe\xed"
 _DIGEST = 20
 _WHITENER = b"Mighty Aphrodite"

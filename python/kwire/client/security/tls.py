@@ -19,8 +19,6 @@ from kwire.client.security.errors import SecurityConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["VERSIONS", "ClientCertificate", "TlsConfig", "explain_tls_error", "load_certificate"]
-
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 """The names of `ssl.enabled.protocols` that are supported. Older versions are insecure."""
 

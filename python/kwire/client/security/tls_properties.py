@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kwire.client.security.tls import ClientCertificate
     from kwire.client.security.values import Values
 
-__all__ = ["read_tls"]
-
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     PasswordSource: TypeAlias = Callable[[], Secret]
 
-__all__ = ["Values", "check_characters"]
-
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.sasl.mechanism import SaslMechanism
 
-__all__ = ["HANDSHAKE_VERSION", "RAW_HANDSHAKE_VERSION", "SaslExchange"]
-
 HANDSHAKE_VERSION = 1
 """The version after which tokens travel in SaslAuthenticate (Kafka 1.0)."""
 RAW_HANDSHAKE_VERSION = 0

@@ -8,8 +8,6 @@ from __future__ import annotations
 from kwire._util.light_typing import Protocol
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
-__all__ = ["GssapiMechanism", "SecurityContext"]
-
 NO_SECURITY_LAYER = 1
 
 

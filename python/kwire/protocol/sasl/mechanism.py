@@ -10,8 +10,6 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["PlainMechanism", "SaslError", "SaslMechanism"]
-
 
 class SaslError(KwireError):
     """A challenge is invalid or must not be accepted, or a credential cannot be sent.

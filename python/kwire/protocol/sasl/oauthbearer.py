@@ -12,8 +12,6 @@ from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["OAuthBearerMechanism"]
-
 SEPARATOR = "\x01"
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 _EXTENSION_NAME = re.compile(r"[A-Za-z]+")

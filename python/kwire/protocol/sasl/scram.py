@@ -20,8 +20,6 @@ from kwire.protocol.scram_passwords import HASHES, MAX_ITERATIONS, MIN_ITERATION
 if TYPE_CHECKING:
     from kwire._util.secret import Secret
 
-__all__ = ["ScramMechanism"]
-
 GS2_HEADER = b"n,,"
 """No channel binding, no authorization id."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from kwire._util.secret import Secret
 
-__all__ = ["INVALID_CREDENTIALS", "AuthenticationRejected", "PlainServer", "ServerMechanism"]
-
 INVALID_CREDENTIALS = "Authentication failed: Invalid username or password"
 """The text of Kafka, the same for an unknown user and for a wrong password."""
 

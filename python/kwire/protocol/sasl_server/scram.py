@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kwire._util.secret import Secret
     from kwire.protocol.scram_passwords import ScramName
 
-__all__ = ["ScramCredential", "ScramServer", "decoy"]
-
 _FIRST = re.compile(
     r"n,(?:a=(?P<authorization_id>[^,]*))?,(?P<bare>n=(?P<user>[^,]+),r=(?P<nonce>[^,]+)(?P<more>,.*)?)"
 )
