@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient, Progress
     from kwire.client.admin.errors import AdminError
-    from kwire.client.admin.targets import SentCommand
     from kwire.terminal.cluster import ClusterChoice
     from kwire.terminal.end_signals import EndSignal
     from kwire_admin.cli.verb_session import VerbSession
