@@ -164,9 +164,9 @@ async def _alter_with_journal(run: Run, plan: ConfigPlan, change: ConfigChange) 
         hidden = (None if shown is None or not is_secret else HIDDEN for shown in (old, value))
         shown_old, shown_new = (hide or shown for hide, shown in zip(hidden, (old, value), strict=True))
         changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
-    with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as outcome:
+    with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as refused:
         outcomes = await run.admin.alter_configs({resource: change})
-        outcome.refused = {name_resource(resource): error.reason for error in outcomes.errors.values()}
+        refused.update((name_resource(resource), error.reason) for error in outcomes.errors.values())
     return outcomes
 
 

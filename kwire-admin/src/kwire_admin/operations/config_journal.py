@@ -22,7 +22,7 @@ from pathlib import Path
 
 from kwire._util.file_names import file_name_of
 from kwire._util.file_sync import sync_file
-from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.storage.staging import state_folder
 
@@ -63,25 +63,20 @@ class JournalEntry:
     refused: dict[str, str] | None = None
 
 
-@dataclass(slots=True)
-class JournalOutcome:
-    """The outcome of changes, to be filled in: by resource, the refusal."""
-
-    refused: dict[str, str] = field(default_factory=dict)
-
-
 def journal_path(cluster_id: str | None) -> Path:
     """Return the file of a cluster, which need not exist."""
     return Path(state_folder()) / "configs" / f"{file_name_of(cluster_id or NO_ID)}.jsonl"
 
 
 @contextmanager
-def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChange]) -> Iterator[JournalOutcome]:
+def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChange]) -> Iterator[dict[str, str]]:
     """Write changes before the block makes them, and the outcome after it. A block that raises has no outcome.
+
+    The block fills in the refusals by resource.
 
     Without a journal the changes are made all the same, after a warning: a full disk must not stop an operator.
     """
-    outcome = JournalOutcome()
+    refused: dict[str, str] = {}
     path = journal_path(cluster_id)
     id = uuid.uuid4().hex
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -91,9 +86,9 @@ def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChang
     except OSError as error:
         # The line may be there: an error of a sync or of a close comes after it.
         run.warn(f"the journal {path} cannot be written, so it might lack the changes: {error.strerror}")
-    yield outcome
+    yield refused
     try:
-        _append(path, {"id": id, "refused": outcome.refused})
+        _append(path, {"id": id, "refused": refused})
     except OSError as error:  # the changes are made: their rows must be shown
         run.warn(f"the journal {path} cannot be written, so it has no outcome of these changes: {error.strerror}")
 

@@ -10,7 +10,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.parameters import INDEX, Argument, InvalidArgument, Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, ConfigValue, PartitionDescription, TopicDescription, TopicPartition
     from kwire_admin.operations.run import Run
@@ -173,6 +173,22 @@ class PartitionTrouble(StrEnum):
             case PartitionTrouble.UNDER_MIN_ISR:
                 return len(partition.isr) < min_isr
         return len(partition.isr) == min_isr
+
+
+async def min_isrs(admin: AdminClient, topics: Iterable[str]) -> dict[str, int | AdminError]:
+    """Return the config MIN_ISR of topics, which brokers report with its default, or why it is not known.
+
+    Raises:
+        KwireError: the brokers do not answer.
+    """
+    from kwire.client.admin import ConfigResource, ConfigResourceType
+
+    resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in topics}
+    configs = await admin.describe_configs(resources)
+    return {
+        resources[resource]: values if isinstance(values, AdminError) else min_isr(resources[resource], values)
+        for resource, values in configs.items()
+    }
 
 
 def min_isr(topic: str, configs: Mapping[str, ConfigValue]) -> int | AdminError:

@@ -3,7 +3,7 @@
 | operations | declared |
 |---|---|
 | nouns | `NOUNS` of the package `verbs` |
-| verbs | the operations in `verbs/<noun>.py`; in a package of the noun, also the function of its name in `<verb>.py` |
+| verbs | the operations in `verbs/<noun>.py`, or in a package of the noun and its modules |
 | tools | a function in a module of its name in a package of tools, or in its `ROWS`; an entry point of `kwire.tools` |
 
 Packages of verbs and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
@@ -12,7 +12,7 @@ An entry point of a tool has the name of the tool:
     [project.entry-points."kwire.tools"]
     count-topics = "my_package.count_topics:count_topics"
 
-Nouns and tools are known without importing an operation. A verb with an import that takes long has a module of its own.
+Nouns and tools are known without importing an operation. Verbs with imports that take long are in an inner module.
 """
 
 from __future__ import annotations
@@ -86,8 +86,7 @@ def nouns() -> tuple[str, ...]:
 @cache
 def verb_names(noun: str) -> tuple[str, ...]:
     """Return the names of the verbs of a noun in alphabetical order."""
-    module, _ = _noun(noun)
-    return tuple(sorted({*_verbs_in(module), *_modules(module)}))
+    return tuple(sorted({name for module in _modules_of(noun) for name in _verbs_in(module)}))
 
 
 def find_noun(name: str) -> str | None:
@@ -104,14 +103,19 @@ def find_noun(name: str) -> str | None:
 
 def find_verb(noun: str, name: str) -> Operation | None:
     """Return a verb of a noun, or None if it is unknown. `ls` is list, and `rm` is delete."""
-    module, _ = _noun(noun)
     name = VERB_ALIASES.get(name, name)
-    return _verbs_in(module).get(name) or _find(module, name)
+    return next((verbs[name] for module in _modules_of(noun) if name in (verbs := _verbs_in(module))), None)
+
+
+def _modules_of(noun: str) -> list[str]:
+    """Return the module of a noun, and after it those in its package. A verb in the first one needs no others."""
+    module, _ = _noun(noun)
+    return [module, *(f"{module}.{inner}" for inner in _modules(module).values())]
 
 
 @cache
 def _verbs_in(module: str) -> dict[str, Operation]:
-    """Return the verbs in the module of a noun by name."""
+    """Return the verbs in a module of a noun by name."""
     from kwire_admin.operations.declaration import Operation
 
     values = vars(imported(module)).values()

@@ -22,8 +22,7 @@ from kwire_admin.reassignment.errors import (
     InvalidSnapshot,
     ReassignError,
 )
-from kwire_admin.reassignment.plan import BrokerLoad, Move, Plan, Proof
-from kwire_admin.reassignment.request import Balance, PlanRequest
+from kwire_admin.reassignment.plan import Balance, BrokerLoad, Move, Plan, PlanRequest, Proof
 from kwire_admin.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
 
 __all__ = [

@@ -14,6 +14,7 @@ from kwire_admin.reassignment.errors import InvalidSnapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 FORMAT = "kwire-cluster-snapshot"
 VERSION = 1
 

@@ -14,7 +14,7 @@ from kwire_admin.operations.cluster_document.differences import DocumentAction, 
 from kwire_admin.operations.cluster_document.state import DocumentState, Section
 from kwire_admin.operations.rows import json_value
 from kwire_admin.operations.run import Run
-from kwire_admin.operations.verbs.configs import apply as apply_module
+from kwire_admin.operations.verbs.configs import documents
 from kwire_admin.operations.verbs.features import downgrade, upgrade
 from kwire_admin.operations.verbs.groups import reset_offsets as reset_module
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
@@ -136,4 +136,4 @@ def test_question_about_a_document_counts_each_kind_of_change(actions: list[Docu
     topic = ConfigResource(ConfigResourceType.TOPIC, "orders")
     differences = [DocumentDifference(Section.TOPICS, topic, "retention.ms", "1", "2", action) for action in actions]
     document = DocumentState(cluster_id="prod", sections=frozenset({Section.TOPICS}))
-    assert apply_module._question(DocumentPlan(document, "prod", differences, prune=False)) == question
+    assert documents._question(DocumentPlan(document, "prod", differences, prune=False)) == question

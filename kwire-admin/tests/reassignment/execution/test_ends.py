@@ -26,7 +26,7 @@ from kwire_admin.operations.reassignment_runs import explain
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs import reassign_partitions
 from kwire_admin.operations.verbs.reassign_partitions import cancel, status
-from kwire_admin.reassignment.errors import MovesLeft
+from kwire_admin.reassignment.errors import ReassignError
 from kwire_admin.reassignment.execution.executor import ExecutionOptions, Executor
 from kwire_admin.reassignment.execution.journal import EventKind, Phase, started_details
 from kwire_admin.reassignment.execution.run_folder import RunFolder
@@ -200,7 +200,6 @@ async def test_cancel_ends_although_the_cluster_refuses_a_move(seed: int, tmp_pa
                     await executor.cancel()
                     assert run.state.phase is Phase.CANCELLED
                     return
-                with pytest.raises(MovesLeft, match="unclean leader election") as left:
+                with pytest.raises(ReassignError, match=r"orders-\d.* unclean leader election"):
                     await executor.cancel()
-                assert set(left.value.partitions) == {f"orders-{index}" for index in admin.refused}
                 assert run.state.phase is Phase.CANCELLING, "`cancel` may succeed later"

@@ -275,26 +275,19 @@ class _Progress:
         self._run.show(f"{len(self._done)} of {self.total} changes are made")
 
     async def _send(self, step: Step, differences: Sequence[DocumentDifference]) -> Mapping[DocumentDifference, str]:
+        """Send the request of a step, and return why the cluster refuses some of its differences."""
+
+        async def carry_out() -> dict[DocumentDifference, str]:
+            errors = await step.carry_out(self._run.admin)
+            return {change: errors[change.subject].reason for change in differences if change.subject in errors}
+
         if self._run.admin.dialect == "kip4":  # nodes have an audit of their own
-            errors = await step.carry_out(self._run.admin)
-            return {
-                difference: errors[difference.subject].reason
-                for difference in differences
-                if difference.subject in errors
-            }
-        changes = [
-            JournaledChange(difference.resource, difference.name, difference.old, difference.new)
-            for difference in differences
-        ]
-        with journaled(self._run, self._planned.cluster_id, changes) as outcome:
-            errors = await step.carry_out(self._run.admin)
-            refused = {
-                difference: errors[difference.subject].reason
-                for difference in differences
-                if difference.subject in errors
-            }
-            outcome.refused = {difference.resource: reason for difference, reason in refused.items()}
-        return refused
+            return await carry_out()
+        changes = [JournaledChange(change.resource, change.name, change.old, change.new) for change in differences]
+        with journaled(self._run, self._planned.cluster_id, changes) as refused:
+            reasons = await carry_out()
+            refused.update((change.resource, reason) for change, reason in reasons.items())
+        return reasons
 
 
 async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[DocumentChange]) -> None:

@@ -40,10 +40,9 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient
 
-
-if TYPE_CHECKING:
     Refusals: TypeAlias = dict[Subject, AdminError]
-    Send: TypeAlias = Callable[[AdminClient, Mapping[Subject, Sequence[DocumentDifference]], bool], Awaitable[Refusals]]
+    Grouped: TypeAlias = Mapping[Subject, Sequence[DocumentDifference]]
+    Send: TypeAlias = Callable[[AdminClient, Grouped, bool], Awaitable[Refusals]]
 
 
 SUBJECTS_PER_STEP = 500
@@ -64,12 +63,10 @@ class Step:
     """
 
     what: str
-    differences: Mapping[Subject, Sequence[DocumentDifference]]
+    differences: Grouped
     _send: Send
 
-    async def check(
-        self, admin: AdminClient, part: Mapping[Subject, Sequence[DocumentDifference]] | None = None
-    ) -> Refusals:
+    async def check(self, admin: AdminClient, part: Grouped | None = None) -> Refusals:
         """Let the cluster check the step, or a part of it, and return by subject why it refuses it."""
         return await self._send(admin, self.differences if part is None else part, True)
 
@@ -138,9 +135,7 @@ def _parts(
         yield Step(what, dict(grouped[start : start + size]), send)
 
 
-async def _alter_configs(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _alter_configs(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     changes = {
         cast("ConfigResource", resource): ConfigChange(
             set={difference.name: difference.new for difference in of_resource if difference.new is not None},
@@ -154,9 +149,7 @@ async def _alter_configs(
     return _refusals({str(change): change for change in changes}, outcomes)
 
 
-async def _create_topics(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _create_topics(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     names = {cast("ConfigResource", topic).name: topic for topic in differences}
     topics = {}
     for topic, of_topic in differences.items():
@@ -188,9 +181,7 @@ async def _check_topics_of_nodes(admin: AdminClient, configs: Mapping[ConfigReso
     return {}
 
 
-async def _add_partitions(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _add_partitions(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     if validate_only and admin.dialect == "kip4":
         return {}  # the drafts have no check; `compare` has checked the only rule
     names = {cast("ConfigResource", topic).name: topic for topic in differences}
@@ -201,9 +192,7 @@ async def _add_partitions(
     return _refusals(names, await admin.alter_topics(changes, validate_only=validate_only))
 
 
-async def _alter_quotas(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _alter_quotas(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     changes = {
         cast("ClientQuotaEntity", entity): {
             value.name: None if value.new is None else float(value.new) for value in values
@@ -214,17 +203,13 @@ async def _alter_quotas(
     return _refusals({str(change): change for change in changes}, outcomes)
 
 
-async def _create_acls(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _create_acls(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     acls = [cast("AclBinding", difference) for difference in differences]
     outcomes = await admin.create_acls(acls, validate_only=validate_only)
     return _refusals({str(acl): acl for acl in acls}, outcomes)
 
 
-async def _delete_acls(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
-) -> Refusals:
+async def _delete_acls(admin: AdminClient, differences: Grouped, validate_only: bool) -> Refusals:
     acls = [cast("AclBinding", difference) for difference in differences]
     results = await admin.delete_acls((acl.exact_filter() for acl in acls), validate_only=validate_only)
     errors = (

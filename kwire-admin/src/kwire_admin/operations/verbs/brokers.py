@@ -57,10 +57,7 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
     replicas = Counter(replica for partition in partitions for replica in partition.replicas)
     return [
         BrokerSummary(
-            broker.id,
-            broker.host,
-            broker.port,
-            broker.rack,
+            *broker,
             None if controller is None else broker.id == controller,
             None if hidden is not None else leaders[broker.id],
             None if hidden is not None else replicas[broker.id],

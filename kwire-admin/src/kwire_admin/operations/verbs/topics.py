@@ -30,7 +30,7 @@ from kwire_admin.operations.parameters import (
     parse_assignment,
     parse_configs,
 )
-from kwire_admin.operations.partitions import PartitionTrouble, min_isr, topics_marked_for_deletion
+from kwire_admin.operations.partitions import PartitionTrouble, min_isrs, topics_marked_for_deletion
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.visibility import explain_if_hidden, warn_if_hidden
@@ -164,7 +164,7 @@ async def describe(
         )
     least: dict[str, int | AdminError] = {}
     if any(state.needs_min_isr for state in only):
-        least = await _min_isrs(run, [name for name, topic in topics.items() if not isinstance(topic, AdminError)])
+        least = await min_isrs(run.admin, [name for name, topic in topics.items() if not isinstance(topic, AdminError)])
     for name, topic in sorted(topics.items()):
         required = least.get(name, 1)
         if isinstance(topic, AdminError):
@@ -180,18 +180,6 @@ async def describe(
             if partitions or not only:
                 rows.append(_details(topic, partitions, None if marked is None else name in marked))
     return rows
-
-
-async def _min_isrs(run: Run, topics: list[str]) -> dict[str, int | AdminError]:
-    """Return min.insync.replicas of each topic, which brokers report with their default."""
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-
-    resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in topics}
-    configs = await run.admin.describe_configs(resources)
-    return {
-        resources[resource]: values if isinstance(values, AdminError) else min_isr(resources[resource], values)
-        for resource, values in configs.items()
-    }
 
 
 def _details(topic: TopicDescription, partitions: list[PartitionDescription], marked: bool | None) -> TopicDetails:

@@ -18,7 +18,7 @@ from kwire.client.admin.group_values import LATEST, TopicPartition
 from kwire.client.admin.values import ReassignmentState
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
-from kwire_admin.reassignment.errors import MovesLeft
+from kwire_admin.reassignment.errors import ReassignError
 from kwire_admin.reassignment.execution.health import LatencyWatch, listed, unexplained_partitions
 from kwire_admin.reassignment.execution.journal import EventKind, Phase
 from kwire_admin.reassignment.execution.moves_in_progress import MovesInProgress, read_progress
@@ -116,7 +116,7 @@ class Executor:
         """Execute all batches that are not complete, then remove the throttles.
 
         Raises:
-            ThrottlesLeft: a broker that is throttled is down.
+            ReassignError: a broker that is throttled is down.
             asyncio.CancelledError: the run was interrupted. Moves in progress continue on the brokers.
         """
         state, kafka = self._run.state, self._admin.dialect == "kafka"
@@ -142,8 +142,8 @@ class Executor:
         Partitions that have moved stay where they are.
 
         Raises:
-            MovesLeft: the cluster refuses to cancel moves. The throttles are removed nevertheless.
-            ThrottlesLeft: a throttled broker is down.
+            ReassignError: the cluster refuses to cancel moves, and the throttles are removed nevertheless; or a
+                throttled broker is down.
         """
         state = self._run.state
         cancelled = 0
@@ -154,7 +154,11 @@ class Executor:
         if self._admin.dialect == "kafka":
             await self._throttles.restore()
         if refused:
-            raise MovesLeft([str(key) for key in refused], next(iter(refused.values())).reason)
+            reason = next(iter(refused.values())).reason
+            raise ReassignError(
+                f"{listed([*refused])}: the cluster does not cancel the move, which goes on: {reason}. If replicas "
+                "have no leader, start their brokers, and run `cancel` again"
+            )
         if not state.phase.is_final:
             self._run.record(EventKind.CANCELLED, partitions=cancelled)
 

@@ -31,25 +31,6 @@ PATIENCE = 30.0
 """Timeout in seconds until a broker reports a config that it accepted; chosen, not measured."""
 
 
-class ThrottlesLeft(ReassignError):
-    """Throttles could not be removed, because brokers are down.
-
-    Attributes:
-        resources: the brokers and topics that are still throttled.
-    """
-
-    def __init__(self, resources: Sequence[str], reason: str) -> None:
-        super().__init__(resources, reason)
-        self.resources = tuple(resources)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return (
-            f"{', '.join(self.resources)} may still be throttled ({self.reason}): run `resume` or `cancel` once all "
-            "brokers are up"
-        )
-
-
 class Throttles:
     """The throttles of a run."""
 
@@ -80,7 +61,7 @@ class Throttles:
             topics_only: leave the rates of brokers.
 
         Raises:
-            ThrottlesLeft: a broker is down.
+            ReassignError: a broker is down.
         """
         excluded = {str(_topic(topic)) for topic in keep}
         left: dict[str, str] = {}
@@ -93,13 +74,16 @@ class Throttles:
                 left[name] = f"broker {resource.name} is down"
                 continue
             try:
-                await self._restore_one(resource, previous)
+                await self._alter(resource, previous)
             except (BrokerNotFound, ConnectionFault, OutcomeUnknown) as error:
                 left[name] = str(error)
                 continue
             self._run.record(EventKind.UNTHROTTLED, resource=name)
         if left:
-            raise ThrottlesLeft(list(left), next(iter(left.values())))
+            reason = next(iter(left.values()))
+            raise ReassignError(
+                f"{', '.join(left)} may still be throttled ({reason}): run `resume` or `cancel` once all brokers are up"
+            )
 
     async def _set(self, values: Mapping[ConfigResource, Mapping[str, str]]) -> None:
         """Write present values to the journal, then change them, and wait until brokers report the change."""
@@ -113,9 +97,9 @@ class Throttles:
             if before:
                 self._run.record(EventKind.THROTTLING, resource=str(resource), previous=before)
             if any(present[resource].get(name) != value for name, value in targets.items()):
-                changes[resource] = ConfigChange(set=dict(targets))
-        for resource, change in changes.items():
-            await self._alter(resource, change)
+                changes[resource] = dict(targets)
+        for resource, targets in changes.items():
+            await self._alter(resource, targets)
 
     async def _previous(self, resources: Sequence[ConfigResource]) -> dict[ConfigResource, dict[str, str | None]]:
         """Return the values before the run by existing resource; a value of the journal takes precedence."""
@@ -141,15 +125,10 @@ class Throttles:
             }
         return own_values
 
-    async def _restore_one(self, resource: ConfigResource, previous: Mapping[str, str | None]) -> None:
-        change = ConfigChange(
-            set={name: value for name, value in previous.items() if value is not None},
-            delete=[name for name, value in previous.items() if value is None],
-        )
-        await self._alter(resource, change)
+    async def _alter(self, resource: ConfigResource, targets: Mapping[str, str | None]) -> None:
+        """Set configs, or delete them for None, and wait until the cluster reports them.
 
-    async def _alter(self, resource: ConfigResource, change: ConfigChange) -> None:
-        """Change configs and wait until the cluster reports them. A topic that does not exist is left out.
+        A topic that does not exist is left out.
 
         Raises:
             ConnectionFault: the broker is down.
@@ -157,11 +136,14 @@ class Throttles:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
+        change = ConfigChange(
+            set={name: value for name, value in targets.items() if value is not None},
+            delete=[name for name, value in targets.items() if value is None],
+        )
         outcomes = await self._admin.alter_configs({resource: change})
         error = next(iter(outcomes.errors.values()), None)
         if error is not None and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
-        targets: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
         while True:
             present = await self._own_values([resource])
             if resource not in present or all(present[resource].get(name) == value for name, value in targets.items()):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kwire_admin.reassignment.request import PlanRequest
+    from kwire_admin.reassignment.plan import PlanRequest
     from kwire_admin.reassignment.snapshot import ClusterSnapshot, PartitionSnapshot
 
     Ints = NDArray[np.int64]

@@ -8,17 +8,16 @@ import numpy as np
 
 from kwire._util.readable import counted
 from kwire_admin.reassignment.errors import InfeasiblePlan
-from kwire_admin.reassignment.plan import Move, Plan, Proof
+from kwire_admin.reassignment.plan import Balance, Move, Plan, Proof
 from kwire_admin.reassignment.planning.bounds import usable_brokers
 from kwire_admin.reassignment.planning.count_planner import plan_counts, preserves_rack_spread
 from kwire_admin.reassignment.planning.leader_planner import plan_leaders
 from kwire_admin.reassignment.planning.placement import NONE, Placement, counts_of
 from kwire_admin.reassignment.planning.size_planner import even_out_sizes, plan_sizes
-from kwire_admin.reassignment.request import Balance
 
 if TYPE_CHECKING:
+    from kwire_admin.reassignment.plan import PlanRequest
     from kwire_admin.reassignment.planning.placement import Ints
-    from kwire_admin.reassignment.request import PlanRequest
     from kwire_admin.reassignment.snapshot import ClusterSnapshot
 
 

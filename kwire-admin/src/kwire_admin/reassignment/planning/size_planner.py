@@ -27,8 +27,8 @@ from kwire_admin.reassignment.planning.placement import NONE, counts_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kwire_admin.reassignment.plan import PlanRequest
     from kwire_admin.reassignment.planning.placement import Flags, Floats, Ints, Placement
-    from kwire_admin.reassignment.request import PlanRequest
 
 FINISH = 0.002
 """Allowed excess of a replica that ends an imbalance, as a fraction of the initial imbalance; chosen, not measured."""

@@ -43,13 +43,7 @@ async def describe(run: Run) -> Rows[ClusterDetails]:
     cluster = await run.admin.describe_cluster()
     controller = await run.admin.active_controller()
     brokers = tuple(
-        ClusterBroker(
-            broker.id,
-            broker.host,
-            broker.port,
-            broker.rack,
-            None if controller is None else broker.id == controller,
-        )
+        ClusterBroker(*broker, None if controller is None else broker.id == controller)
         for broker in sorted(cluster.brokers, key=lambda broker: broker.id)
     )
     return [ClusterDetails(cluster.cluster_id, run.admin.dialect, controller, brokers)]

@@ -7,7 +7,7 @@ from collections import Counter
 from kwire._util.concurrency import gather
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire._util.readable import counted
-from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
+from kwire.client.admin import AdminError, TopicDescription
 from kwire.client.admin.topic_descriptions import describe_at
 from kwire.errors import KwireError
 from kwire.protocol.errors import Timeout
@@ -25,7 +25,7 @@ from kwire_admin.operations.cluster_health.replication import replication_proble
 from kwire_admin.operations.cluster_health.sources import SILENT_SHARE, Sources, ask_all_brokers, in_time, reason_of
 from kwire_admin.operations.cluster_health.zookeeper_servers import zookeeper_problems
 from kwire_admin.operations.declaration import Rows, Unhealthy, operation
-from kwire_admin.operations.partitions import min_isr
+from kwire_admin.operations.partitions import min_isrs
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.visibility import explain_if_hidden
 
@@ -130,20 +130,15 @@ async def _min_isrs(admin: AdminClient, topics: Topics, seconds: float) -> tuple
     names = _shrunken(topics)
     if not names or admin.dialect == "kip4":
         return {}, []
-    resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in names}
-    configs = await in_time(admin.describe_configs(resources), seconds)
-    if isinstance(configs, Exception):
-        return {}, [_unknown("min.insync.replicas", configs)]
-    known: dict[str, int] = {}
-    unknown: list[HealthProblem] = []
-    for resource, values in configs.items():
-        name = resources[resource]
-        minimum = values if isinstance(values, AdminError) else min_isr(name, values)
-        if isinstance(minimum, AdminError):
-            reason = f"min.insync.replicas: {reason_of(minimum)}"
-            unknown.append(HealthProblem(NOT_CHECKED, None, name, None, reason))
-        else:
-            known[name] = minimum
+    minimums = await in_time(min_isrs(admin, names), seconds)
+    if isinstance(minimums, Exception):
+        return {}, [_unknown("min.insync.replicas", minimums)]
+    known = {name: minimum for name, minimum in minimums.items() if not isinstance(minimum, AdminError)}
+    unknown = [
+        HealthProblem(NOT_CHECKED, None, name, None, f"min.insync.replicas: {reason_of(minimum)}")
+        for name, minimum in minimums.items()
+        if isinstance(minimum, AdminError)
+    ]
     return known, unknown
 
 

@@ -14,8 +14,7 @@ from kwire_admin.operations.reassignment_runs import SIZE, parse_size
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
 from kwire_admin.reassignment.errors import InvalidSnapshot
-from kwire_admin.reassignment.plan import BrokerLoad, Plan
-from kwire_admin.reassignment.request import Balance, PlanRequest
+from kwire_admin.reassignment.plan import Balance, BrokerLoad, Plan, PlanRequest
 from kwire_admin.reassignment.schedule import BatchLimits, batches
 from kwire_admin.reassignment.snapshot import ClusterSnapshot
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
