@@ -1,4 +1,4 @@
-"""Import of frames that another tool recorded.
+"""Import of frames that another tool recorded, and the rows of a recording of either kind.
 
 Missing values become null unless the frames or neighboring rows provide them. No row is dropped or compared: every row
 with a frame becomes a full one.
@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kwire.capture.equivalence import decode_row
 from kwire.capture.errors import UnreadableCapture
+from kwire.capture.reader import replay
 from kwire.capture.rows import SCHEMA, Row, RowKind, to_rows
+from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
+
+    from kwire.storage.location import Location
 
 
 def from_table(table: pa.Table) -> pa.Table:
@@ -96,3 +102,41 @@ def _cluster_id_in(row: Row, decoded: dict[object, tuple[bytes, str | None]]) ->
         last_decoded = body, getattr(decode_row(row), "cluster_id", None)
         decoded[row.request_key] = last_decoded
     return last_decoded[1]
+
+
+def read_rows(
+    place: Location, *, since: datetime | None = None, until: datetime | None = None, speed: float | None = None
+) -> Iterator[Row]:
+    """Yield the polls of a capture folder, or of a Parquet file of frames (`from_table`).
+
+    Polls before `since` that the later ones are compared with have kind 'carried'.
+
+    Raises:
+        CaptureError: the capture or the file cannot be read.
+    """
+    try:
+        if place.kind() == "file":
+            yield from _read_table(place, since, until)
+        else:
+            yield from replay(place.native, since=since, until=until, speed=speed, carried=True)
+    except UnreadableCapture as error:
+        raise (error if error.path is not None else UnreadableCapture(place.given, error.reason)) from error
+    except KwireError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UnreadableCapture(
+            place.given, " ".join(str(error).split())
+        ) from error  # Arrow's texts have several lines
+
+
+def _read_table(place: Location, since: datetime | None, until: datetime | None) -> Iterator[Row]:
+    with place.open() as file:
+        table = pq.read_table(file)
+    for batch in from_table(table).sort_by("polled_at").to_batches():
+        for row in to_rows(batch):
+            if since is not None and row.polled_at < since:
+                # An earlier response is still the state of its broker at `since`; an earlier error is not.
+                if row.frame is not None:
+                    yield row._replace(kind=RowKind.CARRIED)
+            elif until is None or row.polled_at < until:
+                yield row

@@ -6,6 +6,8 @@ what they are.
 
 from __future__ import annotations
 
+import sys
+
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.readable import printable
 from kwire.cli import frames
@@ -15,13 +17,14 @@ from kwire.cli.hexdump import hexdump
 from kwire.cli.value_labels import error_name
 from kwire.errors import KwireError
 from kwire.protocol import NoMessage
+from kwire.terminal.colors import paint_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kwire.cli.sniffer import Sniffed, SniffedConnection
     from kwire.protocol import Exchange
-    from kwire.terminal.colors import Paint
+    from kwire.terminal.colors import Choice, Paint
 
 OUTCOMES = {
     "one_way": "no response expected",
@@ -38,17 +41,22 @@ class SniffOptions(NamedTuple):
 
     Attributes:
         output: `json`, `table`, or `hexdump`.
-        paint: the colors.
+        color: the use of colors.
         everything: true if long arrays and values of a hex dump are shown in full.
         show_secrets: true if secrets are shown.
         errors_only: true if exchanges without any error are left out.
     """
 
     output: str
-    paint: Paint
+    color: Choice
     everything: bool
     show_secrets: bool
     errors_only: bool
+
+    @property
+    def paint(self) -> Paint:
+        """The colors of the output."""
+        return paint_for(sys.stdout, self.color)
 
 
 class DecodedExchange(NamedTuple):

@@ -146,15 +146,14 @@ def _unknown_tags_field() -> Any:
     return made
 
 
-@cache
-def dataclass_parameters() -> Any:
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    pass
+
+
+def dataclass_parameters(_cls: type[Struct]) -> Any:
     """Return the `__dataclass_params__` of a frozen dataclass."""
-
-    @dataclasses.dataclass(frozen=True)
-    class Frozen:
-        pass
-
-    return Frozen.__dataclass_params__  # type: ignore[attr-defined]  # set by dataclasses
+    return _Frozen.__dataclass_params__  # type: ignore[attr-defined]  # set by dataclasses
 
 
 def signature(cls: type[Struct]) -> inspect.Signature:

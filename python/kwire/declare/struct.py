@@ -272,18 +272,16 @@ class _DataclassFields:
         return of_class if instance is None else of_instance
 
 
-class _DataclassParameters:
+class _DataclassInterface:
+    """Descriptor that calls a function of `dataclass_interface` with the class on access."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+
     def __get__(self, instance: object, owner: StructMeta) -> Any:
-        from kwire.declare.dataclass_interface import dataclass_parameters
+        from kwire.declare import dataclass_interface
 
-        return dataclass_parameters()
-
-
-class _Signature:
-    def __get__(self, instance: object, owner: Any) -> Any:
-        from kwire.declare.dataclass_interface import signature
-
-        return signature(owner)
+        return getattr(dataclass_interface, self._function)(owner)
 
 
 class Struct(metaclass=StructMeta):
@@ -303,8 +301,8 @@ class Struct(metaclass=StructMeta):
     __kwire_is_message__: ClassVar[bool] = False
     __kwire_key__ = ()
     __dataclass_fields__ = _DataclassFields()
-    __dataclass_params__ = _DataclassParameters()
-    __signature__ = _Signature()
+    __dataclass_params__ = _DataclassInterface("dataclass_parameters")
+    __signature__ = _DataclassInterface("signature")
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

@@ -13,9 +13,8 @@ from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.testing.cluster_state": ("ClusterState",),
-    "kwire.testing.fake_broker": ("ReceivedRequest",),
+    "kwire.testing.fake_broker": ("Misbehavior", "ReceivedRequest"),
     "kwire.testing.fake_cluster": ("FakeCluster",),
-    "kwire.testing.misbehavior": ("Misbehavior",),
     "kwire.testing.simulated_network": ("NetworkFault", "SimulatedNetwork"),
 }
 

@@ -12,6 +12,7 @@ import contextlib
 import socket
 import sys
 from collections import deque
+from enum import StrEnum
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,6 @@ from kwire.protocol import PendingRequest, ServerConnection
 from kwire.protocol.negotiated_versions import KIP4_VERSIONS
 from kwire.protocol.server_shutdown import close_server
 from kwire.testing import fake_changes, fake_offsets, response_cache
-from kwire.testing.misbehavior import Misbehavior
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kwire.testing.fake_offsets import FakeOffsets
     from kwire.testing.response_cache import ResponseCache
 
-__all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
+__all__ = ["VERSIONS", "FakeBroker", "Misbehavior", "PlannedMisbehavior", "ReceivedRequest"]
 
 METADATA, API_VERSIONS = 3, 18
 UNSUPPORTED_VERSION = 35
@@ -68,6 +68,29 @@ class ReceivedRequest(NamedTuple):
     version: int
     client_id: str | None
     message: Message | None
+
+
+class Misbehavior(StrEnum):
+    """A wrong reaction to a request. The connection stays open unless stated otherwise."""
+
+    GARBAGE = "garbage"
+    """A response with the right correlation id and a body that cannot be decoded."""
+    NOT_KAFKA = "not kafka"
+    """An HTTP response instead of a frame."""
+    TRUNCATED_FRAME = "truncated frame"
+    """The first half of the right response, then the connection is closed."""
+    STALL = "stall"
+    """The first half of the right response, then nothing."""
+    OVERSIZED_FRAME = "oversized frame"
+    """A frame size of 2,147,483,647 bytes, followed by a few bytes."""
+    WRONG_CORRELATION = "wrong correlation id"
+    """The right response with the correlation id of another request."""
+    NO_RESPONSE = "no response"
+    """Nothing."""
+    WRONG_VERSION = "wrong version"
+    """The right response in another version: the nearest one with different bytes."""
+    CLOSE = "close"
+    """The connection is closed without a response."""
 
 
 class PlannedMisbehavior(NamedTuple):
@@ -119,11 +142,6 @@ class FakeBroker:
         self._server: asyncio.Server | None = None
         self._socket = _bound(0)
         self.port: int = self._socket.getsockname()[1]
-
-    @property
-    def is_running(self) -> bool:
-        """True while the broker accepts connections."""
-        return self._server is not None
 
     async def start(self) -> None:
         """Start to accept connections."""

@@ -17,9 +17,8 @@ from uuid import UUID
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.testing.broker_thread import BrokerThread
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas, spread_topics
-from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
+from kwire.testing.fake_broker import VERSIONS, FakeBroker, Misbehavior, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.fake_offsets import FakeGroup, FakeOffsets
-from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.response_cache import ResponseCache
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kwire import encode, frame
 from kwire.capture import Capture, Row, read
 from kwire.capture.rows import to_rows
-from kwire.cli.recorded_rows import read_rows
+from kwire.capture.table_import import read_rows
 from kwire.messages import find
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kwire.messages.kip4 import structures

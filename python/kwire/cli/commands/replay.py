@@ -55,7 +55,7 @@ def replay(
     """
     require("pyarrow", "capture")
     place = existing_place(capture, "DIR")
-    from kwire.cli.recorded_rows import read_rows
+    from kwire.capture.table_import import read_rows
     from kwire.metadata.event_stream import EventStream
 
     paint = paint_for(sys.stdout, color)

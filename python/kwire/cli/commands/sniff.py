@@ -12,15 +12,13 @@ import click
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
 from kwire.cli.entry import EXIT_INVALID_INPUT
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.terminal.colors import paint_for
+from kwire.cli.sniffed_text import SniffOptions, dropped_text, table_heading, text_of
 from kwire.terminal.options import color_option, gathered, output_option
 
 if TYPE_CHECKING:
-    from kwire.cli.sniffed_text import SniffOptions
     from kwire.cli.sniffer import Filter
     from kwire.protocol import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
-    from kwire.terminal.colors import Choice
 
 LOOPBACK = "127.0.0.1"
 
@@ -61,16 +59,6 @@ class RouteOptions(NamedTuple):
         return tuple(routes)
 
 
-class PrintOptions(NamedTuple):
-    """The options that choose the form of the output, as `SniffOptions` has them."""
-
-    output: str
-    color: Choice
-    everything: bool
-    show_secrets: bool
-    errors_only: bool
-
-
 @click.command()
 @click.option("--listen", metavar="[HOST:]PORT", help="Listen on this address.  [default: a free port of 127.0.0.1]")
 @click.option("--to", metavar="HOST:PORT", help="Forward connections to this broker.")
@@ -98,13 +86,13 @@ class PrintOptions(NamedTuple):
     "-d", "--dialect", type=click.Choice(DIALECTS), help="Decode this dialect.  [default: as ApiVersions reports]"
 )
 @color_option
-@gathered(addresses=RouteOptions, printing=PrintOptions)
+@gathered(addresses=RouteOptions, options=SniffOptions)
 def sniff(
     addresses: RouteOptions,
     apis: tuple[str, ...],
     client_ids: tuple[str, ...],
     count: int | None,
-    printing: PrintOptions,
+    options: SniffOptions,
     dialect: Dialect | None,
 ) -> int:
     """Show the traffic between clients and brokers.
@@ -123,13 +111,10 @@ def sniff(
     """  # click needs \b
     import asyncio
 
-    from kwire.cli.sniffed_text import SniffOptions
     from kwire.cli.sniffer import Filter
 
     routes = addresses.routes()
     shown = Filter(_api_keys(apis, dialect) if apis else None, frozenset(client_ids) if client_ids else None)
-    paint = paint_for(sys.stdout, printing.color)
-    options = SniffOptions(printing.output, paint, printing.everything, printing.show_secrets, printing.errors_only)
     return asyncio.run(_sniff(routes, dialect, shown, options, count))
 
 
@@ -178,7 +163,6 @@ async def _sniff(
 ) -> int:
     import asyncio
 
-    from kwire.cli.sniffed_text import dropped_text, table_heading, text_of
     from kwire.cli.sniffer import Clock, ConnectionSniffer, Printer, SniffedConnection, SniffedQueue
     from kwire.client.relay import Relay
     from kwire.messages import every
