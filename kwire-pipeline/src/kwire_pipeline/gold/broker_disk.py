@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold import days
 from kwire_pipeline.gold.diagnosis.signal import SignalKind
-from kwire_pipeline.gold.signals import signal_columns
+from kwire_pipeline.gold.signals import signals_of
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.in_process import aggregate, select, time_literal
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
     from kwire_pipeline.gold.view import GoldBuild
@@ -60,7 +59,7 @@ TOPIC_USAGE = GoldTable(
 SAVED = "log_dirs"
 """The part of savepoints with the last report about each directory, and the last one that showed its level."""
 
-_KEY = ["cluster_id", "broker_id", "log_dir"]
+_KEY = "cluster_id, broker_id, log_dir"
 
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
@@ -75,65 +74,55 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     if start is not None and build.files(f"gold/_{SAVED}"):
         rows = rows.unionByName(build.saved(SAVED, start, SILVER_SCHEMAS[SAVED].ddl))
     if as_of is not None:
-        build.save(SAVED, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))), SILVER_SCHEMAS[SAVED].ddl)
+        build.save(SAVED, as_of, _last_reports(rows.where(f"at < {time_literal(as_of)}")), SILVER_SCHEMAS[SAVED].ddl)
     return _signals(rows)
 
 
-def _hour() -> Expression:
-    return f.date_trunc("hour", "at").alias("hour")
-
-
 def _usage(rows: DataFrame) -> DataFrame:
-    usable = f.when(f.col("usable_bytes") >= 0, f.col("usable_bytes"))
-    last = f.max_by(f.struct("error_code", "total_bytes", usable.alias("usable"), "change"), "at")
-    by_hour = (
-        rows.groupBy(*_KEY, _hour()).agg(last.alias("last"), f.min(usable).alias("least")).where("last.change = 'set'")
+    usable = "CASE WHEN usable_bytes >= 0 THEN usable_bytes END"
+    by_hour = aggregate(
+        rows,
+        f"{_KEY}, date_trunc('hour', at) AS hour",
+        f"""max_by(change, at) AS change, max_by(error_code, at) <> 0 AS offline, max_by(total_bytes, at) AS total,
+        max_by({usable}, at) AS usable_bytes, min({usable}) AS min_usable_bytes""",
     )
-    return by_hour.select(
-        "cluster_id",
-        f.col("hour").alias("at"),
-        "broker_id",
-        "log_dir",
-        (f.col("last.error_code") != 0).alias("offline"),
-        f.when(f.col("last.total_bytes") >= 0, f.col("last.total_bytes")).alias("total_bytes"),
-        f.col("last.usable").alias("usable_bytes"),
-        f.col("least").alias("min_usable_bytes"),
+    return select(
+        by_hour.where("change = 'set'"),
+        f"""{_KEY}, hour AS at, offline, CASE WHEN total >= 0 THEN total END AS total_bytes, usable_bytes,
+        min_usable_bytes""",
     )
 
 
 def _topic_usage(sizes: DataFrame) -> DataFrame:
-    gone = f.col("change") == "gone"
-    replicas, size = (f.when(gone, 0).otherwise(f.col(name)) for name in ("replicas", "bytes"))
-    last = f.max_by(f.struct(replicas.alias("replicas"), size.alias("bytes")), "at")
-    by_hour = sizes.groupBy(*_KEY, "topic", _hour()).agg(last.alias("last"), f.max("bytes").alias("max_bytes"))
-    return by_hour.select(
-        "cluster_id",
-        f.col("hour").alias("at"),
-        "broker_id",
-        "log_dir",
-        "topic",
-        "last.replicas",
-        "last.bytes",
-        "max_bytes",
+    by_hour = aggregate(
+        sizes,
+        f"{_KEY}, topic, date_trunc('hour', at) AS hour",
+        """max_by(CASE WHEN change = 'gone' THEN 0 ELSE replicas END, at) AS replicas,
+        max_by(CASE WHEN change = 'gone' THEN 0 ELSE bytes END, at) AS last_bytes, max(bytes) AS max_bytes""",
     )
+    return select(by_hour, f"{_KEY}, topic, hour AS at, replicas, last_bytes AS bytes, max_bytes")
 
 
-def _level() -> Expression:
-    """Return 'full' or 'free'; null between the two bounds, and where the space is not known."""
-    is_measured = (f.col("change") == "set") & (f.col("total_bytes") > 0) & (f.col("usable_bytes") >= 0)
-    usable = f.when(is_measured, f.col("usable_bytes") / f.col("total_bytes"))
-    return f.when(usable < FULL_BELOW, "full").when(usable > FREE_ABOVE, "free").when(f.col("change") == "gone", "free")
+_USABLE = """(
+    CASE WHEN change = 'set' AND total_bytes > 0 AND usable_bytes >= 0
+        THEN CAST(usable_bytes AS double) / total_bytes END
+)"""
+
+_LEVEL = f"""(
+    CASE WHEN {_USABLE} < {FULL_BELOW} THEN 'full'
+        WHEN {_USABLE} > {FREE_ABOVE} OR change = 'gone' THEN 'free' END
+)"""
+"""'full' or 'free'; null between the two bounds, and where the space is not known."""
 
 
 def _last_reports(rows: DataFrame) -> DataFrame:
     """Return the last report about each directory, and the last one with a level."""
-    by_directory = Window.partitionBy(*_KEY)
-    level_at = f.when(_level().isNotNull(), f.col("at"))
-    marked = rows.select(
-        "*", f.max("at").over(by_directory).alias("last_at"), f.max(level_at).over(by_directory).alias("level_at")
+    marked = select(
+        rows,
+        f"""*, max(at) OVER (PARTITION BY {_KEY}) AS last_at,
+        max(CASE WHEN {_LEVEL} IS NOT NULL THEN at END) OVER (PARTITION BY {_KEY}) AS level_at""",
     )
-    is_needed = (f.col("at") == f.col("last_at")) | (f.col("at") == f.col("level_at"))
-    return marked.where(is_needed).drop("last_at", "level_at").coalesce(1)
+    return marked.where("at = last_at OR at = level_at").drop("last_at", "level_at").coalesce(1)
 
 
 def _signals(rows: DataFrame) -> DataFrame:
@@ -142,39 +131,37 @@ def _signals(rows: DataFrame) -> DataFrame:
     The first report about a directory has no signal, unless it is offline or full.
     """
     # Compare each report with the one before. A report without sizes keeps the level, and so does one between the two
-    # thresholds (`_level`), so a disk at the threshold does not alternate.
-    order = Window.partitionBy(*_KEY).orderBy("at")
-    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
-    offline = (f.col("change") == "set") & (f.col("error_code") != 0)
-    levels = rows.withColumn("offline", offline).withColumn("level", _level())
-    levels = levels.select(
-        "*",
-        f.coalesce(f.lag("offline").over(order), f.lit(False)).alias("was_offline"),
-        f.coalesce(f.last("level", ignorenulls=True).over(earlier), f.lit("free")).alias("was_level"),
-        f.lag("at").over(order).alias("not_before"),
+    # thresholds (`_LEVEL`), so a disk at the threshold does not alternate.
+    order = f"PARTITION BY {_KEY} ORDER BY at"
+    earlier = f"({order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    levels = select(rows, f"*, change = 'set' AND error_code <> 0 AS offline, {_LEVEL} AS level")
+    levels = select(
+        levels,
+        f"""*, coalesce(lag(offline) OVER ({order}), false) AS was_offline, lag(at) OVER ({order}) AS not_before,
+        max(CASE WHEN level = 'full' THEN at END) OVER {earlier} AS full_at,
+        max(CASE WHEN level = 'free' THEN at END) OVER {earlier} AS free_at""",
     )
     # A report may change both: two signals.
-    offline_kind = f.when(
-        f.col("offline") != f.col("was_offline"),
-        f.when(f.col("offline"), SignalKind.LOG_DIR_OFFLINE.value).otherwise(SignalKind.LOG_DIR_ONLINE.value),
-    )
-    full_kind = f.when(
-        f.col("level") != f.col("was_level"),
-        f.when(f.col("level") == "full", SignalKind.DISK_FULL.value).otherwise(SignalKind.DISK_FREE.value),
-    )
-    signalled = levels.withColumn("kind", f.explode(f.array_compact(f.array(offline_kind, full_kind))))
-    return signalled.select(
-        *signal_columns(
-            kind=f.col("kind"),
-            at=f.col("at"),
-            not_before=f.col("not_before"),
-            reported_by=f.col("broker_id"),
-            broker_id=f.col("broker_id"),
-            detail={
-                "log_dir": f.col("log_dir"),
-                "error_code": f.when(f.col("offline"), f.col("error_code")),
-                "total_bytes": f.when(f.col("total_bytes") >= 0, f.col("total_bytes")),
-                "usable_bytes": f.when(f.col("usable_bytes") >= 0, f.col("usable_bytes")),
-            },
-        )
+    was_full = "(full_at IS NOT NULL AND (free_at IS NULL OR full_at > free_at))"
+    signals = {
+        SignalKind.LOG_DIR_OFFLINE: "offline AND NOT was_offline",
+        SignalKind.LOG_DIR_ONLINE: "was_offline AND NOT offline",
+        SignalKind.DISK_FULL: f"level = 'full' AND NOT {was_full}",
+        SignalKind.DISK_FREE: f"level = 'free' AND {was_full}",
+    }
+    kinds = ", ".join(f"CASE WHEN {condition} THEN '{kind}' END" for kind, condition in signals.items())
+    signalled = select(levels, f"*, explode(array_compact(array({kinds}))) AS kind")
+    return signals_of(
+        signalled,
+        "kind",
+        at="at",
+        not_before="not_before",
+        reported_by="broker_id",
+        broker_id="broker_id",
+        detail={
+            "log_dir": "log_dir",
+            "error_code": "CASE WHEN offline THEN error_code END",
+            "total_bytes": "CASE WHEN total_bytes >= 0 THEN total_bytes END",
+            "usable_bytes": "CASE WHEN usable_bytes >= 0 THEN usable_bytes END",
+        },
     )

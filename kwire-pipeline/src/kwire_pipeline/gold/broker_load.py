@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import aggregate, select
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -48,31 +48,23 @@ STEPS = "cluster_id string, broker_id int, us bigint, leads bigint, holds bigint
 def load_steps(transitions: DataFrame) -> DataFrame:
     """Return the rows of `STEPS` for the agreed states of a window."""
     rows = transitions.where("present")
-    part = "array<struct<broker_id:int,leads:int,holds:int>>"
-    leads = f.array(f.struct(f.col("leader").alias("broker_id"), f.lit(1).alias("leads"), f.lit(0).alias("holds")))
-    holds = f.transform(
-        "replicas", lambda broker: f.struct(broker.alias("broker_id"), f.lit(0).alias("leads"), f.lit(1).alias("holds"))
+    state = "cluster_id, since, until, carried"
+    roles = select(rows, f"{state}, explode(replicas) AS broker_id, 0 AS leads, 1 AS holds").unionByName(
+        select(rows.where("leader >= 0"), f"{state}, leader AS broker_id, 1 AS leads, 0 AS holds")
     )
-    parts = f.concat(holds.cast(part), f.when(f.col("leader") >= 0, leads.cast(part)).otherwise(f.array().cast(part)))
-    began = f.struct(f.col("since").alias("us"), f.lit(1).alias("sign"))
-    ended = f.struct(f.col("until").alias("us"), f.lit(-1).alias("sign"))
-    sides = f.when(f.col("carried"), f.array(ended)).otherwise(f.array(began, ended))
-    sides = f.filter(sides, lambda side: side["us"].isNotNull())
-    steps = rows.select("cluster_id", f.explode(parts).alias("part"), sides.alias("sides"))
-    steps = steps.select("cluster_id", "part.*", f.explode("sides").alias("side"))
-    return steps.groupBy("cluster_id", "broker_id", "side.us").agg(
-        f.sum(f.col("side.sign") * f.col("leads")).alias("leads"),
-        f.sum(f.col("side.sign") * f.col("holds")).alias("holds"),
-    )
+    columns = "cluster_id, broker_id, {sign} * leads AS leads, {sign} * holds AS holds"
+    began = select(roles.where("NOT carried"), f"{columns.format(sign=1)}, since AS us")
+    ended = select(roles.where("until IS NOT NULL"), f"{columns.format(sign=-1)}, until AS us")
+    return aggregate(began.unionByName(ended), "cluster_id, broker_id, us", _SUMS)
+
+
+_SUMS = "CAST(sum(leads) AS bigint) AS leads, CAST(sum(holds) AS bigint) AS holds"
 
 
 def loads_at(steps: DataFrame, as_of: int) -> DataFrame:
     """Return the loads at a time, as steps at that time."""
-    sums = (f.sum(name).alias(name) for name in ("leads", "holds"))
-    rows = steps.where(f.col("us") < as_of).groupBy("cluster_id", "broker_id").agg(*sums)
-    return rows.where("leads <> 0 or holds <> 0").select(
-        "cluster_id", "broker_id", f.lit(as_of).alias("us"), "leads", "holds"
-    )
+    rows = aggregate(steps.where(f"us < {as_of}"), "cluster_id, broker_id", _SUMS).where("leads <> 0 OR holds <> 0")
+    return select(rows, f"cluster_id, broker_id, CAST({as_of} AS bigint) AS us, leads, holds")
 
 
 def broker_load(steps: DataFrame, periods: DataFrame) -> DataFrame:
@@ -82,8 +74,8 @@ def broker_load(steps: DataFrame, periods: DataFrame) -> DataFrame:
         steps: the steps of a window, and the loads at its beginning (`loads_at`).
         periods: the voting periods.
     """
-    bounds = periods.groupBy("cluster_id").agg(f.max("end").alias("end"), f.min("start").alias("start"))
-    return steps.join(bounds, "cluster_id").groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
+    bounds = aggregate(periods, "cluster_id", "max(end) AS end, min(start) AS start")
+    return steps.join(bounds, ["cluster_id"]).groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
 
 
 def _loads(steps: pa.Table) -> pa.Table:

@@ -8,10 +8,10 @@ A build has these steps:
 2. *Windows* of a day from there to the last poll, which bounds memory. For each window:
    a. the clocks of pollers, because every later step compares times (`clock_skew`);
    b. the poller that counts for each broker (`pollers`), from corrected times;
-   c. the stages of `STAGES`, in order: each names the results that it reads;
+   c. the agreed states of partitions (`fold_task`), and the tables that follow from them;
    d. the incidents, which need earlier signals or their summary (`incidents`);
    e. the savepoint of the last complete hour, from which later builds continue, and one job that writes all files.
-   A window that reads at most `Engine.limit` rows is built in this process: the stages are the same, but their queries
+   A window that reads at most `Engine.limit` rows is built in this process: the same queries
    run on DuckDB instead of Spark (`kwire_pipeline.in_process`), and no job of Spark is started.
 3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
 
@@ -27,7 +27,7 @@ Invariants:
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.engine import Engine
@@ -56,11 +56,11 @@ from kwire_pipeline.gold.poller_clocks import Clocks
 from kwire_pipeline.gold.transitions import FILED_AT
 from kwire_pipeline.gold.view import AS_OF, PARTITION_STATES, GoldBuild
 from kwire_pipeline.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import divide, select, with_columns
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -124,24 +124,6 @@ class Window(NamedTuple):
     incidents_since: dict[datetime, datetime]
     full_rebuild: bool
     replaced_topics: frozenset[tuple[str, str]]
-
-
-class Stage(NamedTuple):
-    """A step of a window.
-
-    Attributes:
-        result: the name of what `function` returns.
-        inputs: the names of its arguments: results of earlier stages, or inputs of the window (`_inputs`).
-        function: returns a DataFrame.
-        table: the table of gold that gets the rows; None for an intermediate result.
-        level: the storage of Spark for a result that several stages read; None computes it where it is read.
-    """
-
-    result: str
-    inputs: tuple[str, ...]
-    function: Callable[..., DataFrame]
-    table: GoldTable | None = None
-    level: str | None = None
 
 
 def build(
@@ -318,47 +300,40 @@ def _replace_skew(build: GoldBuild, at: datetime) -> None:
         build.replace(poller_clocks.TABLE, build.frame(rows, poller_clocks.TABLE.ddl), None)
 
 
-# The stages of a window
+# The tables of a window
 
 
-def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
-    """Return the inputs of the stages: the window, polls, and tables of silver. Chooses the leading pollers."""
+def _polls(build: GoldBuild, window: Window) -> tuple[DataFrame, DataFrame]:
+    """Return the polls that count, as they are stored and with those of unknown clusters attributed.
+
+    Chooses the leading pollers: from here on, `build.silver` returns only what they report.
+    """
     since = window.start and window.start - LOOK_BACK
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
     polls = attributed = days.between(later_polls, "polled_at", since, window.stop)
     if build.has_unattributed_polls:
         attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
-    # From here on, `build.silver` returns only what the leading pollers report.
     if build.shared_clusters:
-        of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
+        of_shared_clusters, _ = divide(attributed, "cluster_id", build.shared_clusters)
         build.leaders = build.computed_once(pollers.leaders(of_shared_clusters))
-    return {
-        "build": build,
-        "window": window,
-        "start": window.start,
-        "polls": build.of_leaders(polls, "polls"),
-        "attributed_polls": build.of_leaders(attributed, "polls"),
-        "brokers": build.silver("brokers"),
-        "all_configs": build.silver("configs"),
-        "configs": build.silver("configs") if build.files("silver/configs") else None,
-    }
+    return build.of_leaders(polls, "polls"), build.of_leaders(attributed, "polls")
 
 
 def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
     """Return the agreed states of the partitions that have changed in a window, and the rows to save."""
     start, stop = window.start, window.stop
     reports = transitions.observations(days.between(build.silver("partitions", start, stop), "at", start, stop))
-    rows = reports.withColumn("as_of", f.lit(""))
+    rows = with_columns(reports, as_of="''")
     if start is not None:
         # The first savepoint of the day is read by the tasks themselves, filtered (`FoldTask`).
         rows = rows.unionByName(build.saved_partitions(window.incidents_since, start, with_first=False))
         if _has_configs_since(build, start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
-            topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic"))
-            rows = rows.unionByName(transitions.changed_topics(topics.distinct()).withColumn("as_of", f.lit("")))
+            topics = select(configs.where("resource_type = 'topic'"), "cluster_id, resource AS topic").distinct()
+            rows = rows.unionByName(with_columns(transitions.changed_topics(topics), as_of="''"))
         if window.replaced_topics:
             topics = build.frame(sorted(window.replaced_topics), "cluster_id string, topic string")
-            rows = rows.unionByName(transitions.changed_topics(topics).withColumn("as_of", f.lit("")))
+            rows = rows.unionByName(with_columns(transitions.changed_topics(topics), as_of="''"))
     task = FoldTask(
         build.snapshot.location,
         {} if start is None else build.first_saved(window.incidents_since, start),
@@ -374,97 +349,64 @@ def _has_configs_since(build: GoldBuild, start: datetime) -> bool:
     return any(file.last is None or file.last >= oldest for file in build.files("silver/configs"))
 
 
-def _agreed(folded: DataFrame) -> DataFrame:
-    return folded.where(f.col("role") == int(Role.AGREED))
-
-
-def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
-    steps = broker_load.load_steps(agreed)
-    return steps if start is None else build.saved("broker_loads", start, broker_load.STEPS).unionByName(steps)
-
-
-def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
-    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
-    if start is None:
-        return config_polls
-    return build.saved("config_polls", start, config_changes.POLLS).unionByName(config_polls)
-
-
-def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
-    return days.between(broker_load.broker_load(load_steps, periods), "at", start, None)
-
-
-def _config_changes(window: Window, changes: DataFrame) -> DataFrame:
-    return days.between(changes, "at", window.start, window.stop)
-
-
-def _signals(
-    build: GoldBuild, window: Window, agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, changes: DataFrame
-) -> DataFrame:
+def _signals(build: GoldBuild, window: Window, agreed: DataFrame, metadata: DataFrame, changes: DataFrame) -> DataFrame:
     """Return the signals of metadata and of the other inputs, which also plan their tables and savepoints."""
     start, stop = window.start, window.stop
-    rows = signals.signals(agreed, metadata, brokers, changes, start)
+    rows = signals.signals(agreed, metadata, build.silver("brokers"), changes, start)
     for module in (consumer_lag, broker_disk, config_deviations):
         of_input = module.plan(build, start, stop, window.as_of)
         if of_input is not None:
-            of_input = days.between(of_input, "at", start, None).withColumn(FILED_AT, f.col("at"))
-            rows = rows.unionByName(of_input)
-    rows = days.between(rows, "at", None, stop)
-    return rows.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
-
-
-_MEMORY, _DISK = "MEMORY_AND_DISK", "DISK_ONLY"
-
-STAGES = (
-    Stage("metadata", ("attributed_polls",), metadata_polls, level=_MEMORY),
-    Stage("periods", ("metadata", "start"), voting_periods, level=_MEMORY),
-    Stage("folded", ("build", "window", "periods"), _fold, level=_DISK),
-    Stage("agreed", ("folded",), _agreed),
-    Stage("load_steps", ("build", "start", "agreed"), _load_steps),
-    Stage("config_polls", ("build", "start", "polls"), _config_polls),
-    Stage("changes", ("all_configs", "config_polls"), config_changes.changes, level=_MEMORY),
-    Stage("intervals", ("agreed", "configs"), intervals.intervals),
-    Stage("leader_moves", ("agreed",), leader_moves.leader_moves, leader_moves.TABLE),
-    Stage("isr_events", ("agreed",), isr_events.isr_events, isr_events.TABLE),
-    Stage("broker_load", ("start", "load_steps", "periods"), _broker_load, broker_load.TABLE),
-    Stage("propagation", ("agreed", "start"), propagation.propagation, propagation.TABLE),
-    Stage("config_changes", ("window", "changes"), _config_changes, config_changes.CHANGES),
-    Stage("signals", ("build", "window", "agreed", "metadata", "brokers", "changes"), _signals, signals.TABLE, _MEMORY),
-)
-"""The stages of a window in their order. `intervals` are written apart: their rows without an end are replaced one by
-one. Incidents follow, because they read signals of earlier windows too."""
+            of_input = days.between(of_input, "at", start, None)
+            rows = rows.unionByName(with_columns(of_input, **{FILED_AT: "at"}))
+    return days.between(rows, "at", None, stop)
 
 
 def _build_window(build: GoldBuild, window: Window) -> None:
     """Build the tables of a window. Its savepoint, if any, gets an entry in `Window.incidents_since`."""
-    results = _inputs(build, window)
-    for stage in STAGES:
-        rows = stage.function(*(results[name] for name in stage.inputs))
-        if stage.level is not None:
-            rows = build.computed_once(rows, stage.level)
-        if stage.table is not None:
-            build.replace(stage.table, rows, window.start)
-        results[stage.result] = rows
-    states = results["intervals"]
+    start = window.start
+    polls, attributed_polls = _polls(build, window)
+    metadata = build.computed_once(metadata_polls(attributed_polls))
+    periods = build.computed_once(voting_periods(metadata, start))
+    folded = build.computed_once(_fold(build, window, periods), "DISK_ONLY")
+    agreed = folded.where(f"role = {int(Role.AGREED)}")
+    load_steps = broker_load.load_steps(agreed)
+    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
+    if start is not None:
+        load_steps = build.saved("broker_loads", start, broker_load.STEPS).unionByName(load_steps)
+        config_polls = build.saved("config_polls", start, config_changes.POLLS).unionByName(config_polls)
+    changes = build.computed_once(config_changes.changes(build.silver("configs"), config_polls))
+    new_signals = build.computed_once(_signals(build, window, agreed, metadata, changes))
+    for table, rows in (
+        (leader_moves.TABLE, leader_moves.leader_moves(agreed)),
+        (isr_events.TABLE, isr_events.isr_events(agreed)),
+        (broker_load.TABLE, days.between(broker_load.broker_load(load_steps, periods), "at", start, None)),
+        (propagation.TABLE, propagation.propagation(agreed, start)),
+        (config_changes.CHANGES, days.between(changes, "at", start, window.stop)),
+        (signals.TABLE, new_signals),
+    ):
+        build.replace(table, rows, start)
+    # Intervals without an end are replaced one by one.
+    configs = build.silver("configs") if build.files("silver/configs") else None
+    states = intervals.intervals(agreed, configs)
     build.replace(
         intervals.TABLE,
-        states.where("present and valid_to is not null"),
-        window.start,
-        open_rows=states.where("valid_to is null"),
+        states.where("present AND valid_to IS NOT NULL"),
+        start,
+        open_rows=states.where("valid_to IS NULL"),
         full_rebuild=window.full_rebuild,
     )
-    incidents.plan(build, window.start, window.as_of, results["signals"])
+    incidents.plan(build, start, window.as_of, new_signals)
     if window.as_of is not None:
         savepoint.write(
             build,
             window.as_of,
-            partitions=results["folded"],
+            partitions=folded,
             complete=window.is_complete,
-            loads=results["load_steps"],
-            polls=results["config_polls"],
+            loads=load_steps,
+            polls=config_polls,
         )
     if build.engine.local is None:
-        results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
+        folded.count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
     if window.as_of is not None:  # read from the savepoint that was just written
         window.incidents_since[window.as_of] = incidents.oldest_lasting(build, window.as_of)

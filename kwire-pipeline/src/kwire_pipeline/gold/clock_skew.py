@@ -55,8 +55,9 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kwire_pipeline.gold.poller_clocks import PollerClock
+from kwire_pipeline.gold.transitions import FINGERPRINT
 from kwire_pipeline.gold.voting_periods import METADATA
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import select
 from kwire_pipeline.store.record import POLLER
 
 if TYPE_CHECKING:
@@ -129,19 +130,15 @@ def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
         partitions: rows of silver's `partitions`.
         polls: the polls of the same time.
     """
-    lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
-    sized = [part for values in lists for part in (f.size(values), values)]
+    reporter = "cluster_id, broker_id, poller_id"
     # Topic ids are left out: old versions of Metadata do not report them.
-    fingerprint = f.xxhash64("topic", "partition", "leader", "leader_epoch", "error_code", *sized)
-    reporter = ["cluster_id", "broker_id", "poller_id"]
-    changes = partitions.where(f.col("change") == "set").select(
-        *reporter, f.unix_micros("at").alias("at"), fingerprint.alias("fingerprint"), f.lit(False).alias("failed")
+    changes = select(
+        partitions.where("change = 'set'"),
+        f"{reporter}, unix_micros(at) AS at, xxhash64(topic, partition, {FINGERPRINT}) AS fingerprint, false AS failed",
     )
-    metadata = polls.where((f.col("api_key") == METADATA) & (f.col("cluster_id") != "")).select(
-        *reporter,
-        f.unix_micros("polled_at").alias("at"),
-        f.lit(None).cast("bigint").alias("fingerprint"),
-        (f.col("kind") == "error").alias("failed"),
+    metadata = select(
+        polls.where(f"api_key = {METADATA} AND cluster_id <> ''"),
+        f"{reporter}, unix_micros(polled_at) AS at, CAST(NULL AS bigint) AS fingerprint, kind = 'error' AS failed",
     )
     return changes.unionByName(metadata).groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.in_process import aggregate, select, time_literal, with_columns
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -76,12 +76,10 @@ DRIFT = GoldTable(
 POLLS = "cluster_id string, broker_id int, polled_at timestamp"
 """Schema of config polls."""
 
-_KEY = ["cluster_id", "resource_type", "resource", "key"]
-
 
 def config_polls(polls: DataFrame) -> DataFrame:
     """Return when each broker reported configs: cluster_id, broker_id, polled_at."""
-    answered = polls.where((f.col("api_key") == DESCRIBE_CONFIGS) & (f.col("kind") != "error"))
+    answered = polls.where(f"api_key = {DESCRIBE_CONFIGS} AND kind <> 'error'")
     return answered.select("cluster_id", "broker_id", "polled_at")
 
 
@@ -90,15 +88,15 @@ def polls_for_next_window(config_polls: DataFrame, as_of: datetime) -> DataFrame
 
     They are the first poll of each broker, the polls of the round in progress, and the last poll before that round.
     """
-    by_broker = Window.partitionBy("cluster_id", "broker_id")
-    in_progress = f.col("polled_at") > f.lit(as_of - ROUND)
-    rows = config_polls.where(f.col("polled_at") < f.lit(as_of)).select(
-        "*",
-        f.min("polled_at").over(by_broker).alias("first"),
-        f.max(f.when(~in_progress, f.col("polled_at"))).over(by_broker).alias("before"),
+    by_broker = "(PARTITION BY cluster_id, broker_id)"
+    in_progress = f"polled_at > {time_literal(as_of - ROUND)}"
+    rows = select(
+        config_polls.where(f"polled_at < {time_literal(as_of)}"),
+        f"""*, min(polled_at) OVER {by_broker} AS first,
+        max(CASE WHEN NOT {in_progress} THEN polled_at END) OVER {by_broker} AS before""",
     )
-    is_needed = in_progress | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
-    return rows.where(is_needed).drop("first", "before").distinct()
+    rows = rows.where(f"{in_progress} OR polled_at = first OR polled_at <=> before")
+    return rows.drop("first", "before").distinct()
 
 
 def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
@@ -108,68 +106,67 @@ def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
         configs: the `configs` table of silver, unrestricted in time.
         config_polls: the config polls of the window of interest, and `polls_for_next_window` of its start.
     """
-    first = config_polls.groupBy("cluster_id", "broker_id").agg(f.min("polled_at").alias("first"))
-    by_resource = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource").orderBy("at")
-    rows = configs.withColumn("gone", f.col("change") == "gone")
+    resource = "cluster_id, broker_id, resource_type, resource"
     # All keys of a resource leave together when the topic is deleted.
-    whole = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource", "at")
-    rows = rows.withColumn("leaving", f.min(f.col("gone").cast("int")).over(whole) == 1)
-    # The first description after that is the first one of a new resource.
-    left = f.max(f.when(f.col("leaving"), f.col("at"))).over(
-        by_resource.rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    rows = select(
+        configs,
+        f"""*, min(CAST(change = 'gone' AS int)) OVER (PARTITION BY {resource}, at) = 1 AS leaving""",
     )
-    rows = rows.withColumn("left_at", left)
-    incarnation = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource", "left_at")
-    rows = rows.withColumn("known_since", f.min(f.when(~f.col("leaving"), f.col("at"))).over(incarnation))
-    rows = rows.join(first, ["cluster_id", "broker_id"], "left")
-    settling = f.expr("interval 3 seconds")
-    defaults = f.col("resource_type") == "cluster"
-    described = f.when(defaults, f.col("at") > f.col("first") + settling).otherwise(f.col("at") > f.col("known_since"))
-    rows = rows.withColumn("described", described & ~f.col("leaving"))
+    # The first description after that is the first one of a new resource.
+    rows = select(
+        rows,
+        f"""*, max(CASE WHEN leaving THEN at END) OVER (
+            PARTITION BY {resource} ORDER BY at RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS left_at""",
+    )
+    rows = select(
+        rows, f"*, min(CASE WHEN NOT leaving THEN at END) OVER (PARTITION BY {resource}, left_at) AS known_since"
+    )
+    first = aggregate(config_polls, "cluster_id, broker_id", "min(polled_at) AS first")
+    rows = select(
+        rows.join(first, ["cluster_id", "broker_id"], "left"),
+        """*, NOT leaving AND CASE
+            WHEN resource_type = 'cluster' THEN at > first + INTERVAL 3 SECONDS ELSE at > known_since
+        END AS described""",
+    )
     return _first_reports(rows, config_polls)
 
 
 def _first_reports(rows: DataFrame, config_polls: DataFrame) -> DataFrame:
     """Return the first report of each change."""
-    order = Window.partitionBy(*_KEY).orderBy("at", "broker_id")
-    value = f.when(~f.col("gone"), f.struct("value", "source"))
-    rows = (
-        rows.withColumn("now", value)
-        .withColumn("before", f.lag(value).over(order))
-        .withColumn("reported_before", f.lag("at").over(order))
-    )
-    was_known = f.col("reported_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
-    changed = rows.where(f.col("described") & was_known & ~f.col("now").eqNullSafe(f.col("before")))
-    by_broker = Window.partitionBy("cluster_id", "broker_id").orderBy(f.unix_micros("polled_at"))
+    changed = changed_values(rows, "cluster_id, resource_type, resource, key").where("described")
     # The round before reported the old value.
-    earlier = config_polls.select(
-        "cluster_id",
-        "broker_id",
-        f.col("polled_at").alias("at"),
-        f.max("polled_at")
-        .over(by_broker.rangeBetween(Window.unboundedPreceding, -ROUND // timedelta(microseconds=1)))
-        .alias("not_before"),
+    earlier = select(
+        config_polls,
+        f"""cluster_id, broker_id, polled_at AS at, max(polled_at) OVER (
+            PARTITION BY cluster_id, broker_id ORDER BY unix_micros(polled_at)
+            RANGE BETWEEN UNBOUNDED PRECEDING AND {ROUND // timedelta(microseconds=1)} PRECEDING
+        ) AS not_before""",
     )
-    own = (f.col("resource_type") == "topic") & ((f.col("now.source") == 1) | (f.col("before.source") == 1))
-    own = (
-        own
-        | (f.col("resource_type") == "cluster")
-        | ((f.col("resource_type") == "broker") & ((f.col("now.source") == 2) | (f.col("before.source") == 2)))
+    return select(
+        changed.join(earlier, ["cluster_id", "broker_id", "at"], "left"),
+        """cluster_id, at, not_before, broker_id AS reported_by, resource_type, resource, key,
+        old_value, value, old_source, source,
+        CASE WHEN resource_type = 'cluster'
+            OR (resource_type = 'topic' AND (source = 1 OR old_source = 1))
+            OR (resource_type = 'broker' AND (source = 2 OR old_source = 2))
+        THEN 'own' ELSE 'inherited' END AS origin""",
     )
-    return changed.join(earlier, ["cluster_id", "broker_id", "at"], "left").select(
-        "cluster_id",
-        "at",
-        "not_before",
-        f.col("broker_id").alias("reported_by"),
-        "resource_type",
-        "resource",
-        "key",
-        f.col("before.value").alias("old_value"),
-        f.col("now.value").alias("value"),
-        f.col("before.source").alias("old_source"),
-        f.col("now.source").alias("source"),
-        f.when(f.coalesce(own, f.lit(False)), "own").otherwise("inherited").alias("origin"),
+
+
+def changed_values(configs: DataFrame, key: str) -> DataFrame:
+    """Return the reports that differ from the one before about the same key, whichever broker it came from.
+
+    The columns `old_value` and `old_source` are of that report. Of a config that is gone, value and source are null.
+    """
+    rows = with_columns(
+        configs,
+        value="CASE WHEN change = 'set' THEN value END",
+        source="CASE WHEN change = 'set' THEN source END",
     )
+    order = f"(PARTITION BY {key} ORDER BY at, broker_id)"
+    rows = select(rows, f"*, lag(value) OVER {order} AS old_value, lag(source) OVER {order} AS old_source")
+    return rows.where("NOT (value <=> old_value AND source <=> old_source)")
 
 
 def drift(configs: DataFrame) -> DataFrame:
@@ -178,26 +175,14 @@ def drift(configs: DataFrame) -> DataFrame:
     The inherited value is the latest one of most topics without an override. Brokers report the default with each
     topic, so a mapping from topic configs to broker configs is not necessary.
     """
-    topics = configs.where("resource_type = 'topic'")
-    order = Window.partitionBy("cluster_id", "resource", "key").orderBy("at", "broker_id")
-    now = f.when(f.col("change") == "set", f.struct("value", "source"))
-    values = topics.withColumn("now", now).withColumn("before", f.lag(now).over(order))
-    values = values.where(~f.col("now").eqNullSafe(f.col("before"))).withColumn("valid_to", f.lead("at").over(order))
-    own = values.where("now.source = 1")
-    without_override = values.where("valid_to is null and now.source <> 1")
-    counts = without_override.groupBy("cluster_id", "key", "value").agg(f.count("*").alias("topics"))
-    inherited = counts.groupBy("cluster_id", "key").agg(
-        f.max_by("value", f.struct("topics", "value")).alias("inherited_value")
-    )
-    rows = own.join(inherited, ["cluster_id", "key"], "left").where(
-        ~f.col("value").eqNullSafe(f.col("inherited_value"))
-    )
-    return rows.select(
-        "cluster_id",
-        f.col("resource").alias("topic"),
-        "key",
-        "value",
-        "inherited_value",
-        f.col("at").alias("valid_from"),
-        "valid_to",
+    key = "cluster_id, resource, key"
+    values = changed_values(configs.where("resource_type = 'topic'"), key)
+    values = select(values, f"*, lead(at) OVER (PARTITION BY {key} ORDER BY at, broker_id) AS valid_to")
+    without_override = values.where("valid_to IS NULL AND source <> 1")
+    counts = aggregate(without_override, "cluster_id, key, value", "count(*) AS topics")
+    inherited = aggregate(counts, "cluster_id, key", "max_by(value, struct(topics, value)) AS inherited_value")
+    rows = values.where("source = 1").join(inherited, ["cluster_id", "key"], "left")
+    return select(
+        rows.where("NOT value <=> inherited_value"),
+        "cluster_id, resource AS topic, key, value, inherited_value, at AS valid_from, valid_to",
     )

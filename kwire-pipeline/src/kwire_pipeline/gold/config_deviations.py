@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire_pipeline.gold.config_changes import changed_values
 from kwire_pipeline.gold.days import OPEN
 from kwire_pipeline.gold.diagnosis.signal import SignalKind
-from kwire_pipeline.gold.signals import signal_columns
+from kwire_pipeline.gold.signals import signals_of
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.in_process import broadcast, select
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.manifest import FileKind
 from kwire_pipeline.store.record import DESIRED_CONFIGS, CommitRecord, StoreChange
@@ -145,41 +146,26 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     if not build.files(DESIRED.folder):
         return None
     desired = build.table(DESIRED)
-    resources = f.broadcast(desired.select(*_KEY).distinct())
+    resources = broadcast(desired.select(*_KEY).distinct())
     rows = _deviations(build.silver("configs"), desired, resources)
     build.replace(TABLE, rows, None)
     return _signals(rows)
 
 
 def _deviations(configs: DataFrame, desired: DataFrame, resources: DataFrame) -> DataFrame:
-    order = Window.partitionBy(*_KEY, "key").orderBy("at", "broker_id")
-    now = f.when(f.col("change") == "set", f.struct("value", "source"))
-    reported = configs.join(resources, _KEY, "left_semi").withColumn("now", now)
-    reported = reported.withColumn("before", f.lag("now").over(order)).where(~f.col("now").eqNullSafe(f.col("before")))
-    set_at = desired.select(*_KEY, "key", f.unix_micros("valid_from").alias("at_us"), "value", f.lit(0).alias("source"))
-    ended = desired.where("valid_to is not null").select(
-        *_KEY,
-        "key",
-        f.unix_micros("valid_to").alias("at_us"),
-        f.lit(None).cast("string").alias("value"),
-        f.lit(None).cast("int").alias("source"),
+    key = ", ".join((*_KEY, "key"))
+    reported = changed_values(configs.join(resources, _KEY, "left_semi"), key)
+    events = select(reported, f"{key}, unix_micros(at) AS at_us, false AS desired, value, source")
+    set_at = select(desired, f"{key}, unix_micros(valid_from) AS at_us, true AS desired, value, 0 AS source")
+    ended = select(
+        desired.where("valid_to IS NOT NULL"),
+        f"""{key}, unix_micros(valid_to) AS at_us, true AS desired, CAST(NULL AS string) AS value,
+        CAST(NULL AS int) AS source""",
     )
-    events = reported.select(
-        *_KEY,
-        "key",
-        f.unix_micros("at").alias("at_us"),
-        f.lit(False).alias("desired"),
-        "now.value",
-        "now.source",
-    ).unionByName(ended.unionByName(set_at).withColumn("desired", f.lit(True)))
-    folded = events.groupBy(*_KEY).applyInArrow(_fold, _FOUND)
-    return folded.select(
-        *_KEY,
-        "key",
-        "desired_value",
-        "value",
-        f.timestamp_micros("from_us").alias("valid_from"),
-        f.timestamp_micros("to_us").alias("valid_to"),
+    folded = events.unionByName(set_at).unionByName(ended).groupBy(*_KEY).applyInArrow(_fold, _FOUND)
+    return select(
+        folded,
+        f"{key}, desired_value, value, timestamp_micros(from_us) AS valid_from, timestamp_micros(to_us) AS valid_to",
     )
 
 
@@ -213,20 +199,18 @@ def _fold(table: pa.Table) -> pa.Table:
 
 def _signals(deviations: DataFrame) -> DataFrame:
     """Return the beginnings and ends; a deviation that another value continues has not ended."""
-    order = Window.partitionBy(*_KEY, "key").orderBy("valid_from")
-    rows = deviations.select(
-        "*", f.lag("valid_to").over(order).alias("before"), f.lead("valid_from").over(order).alias("after")
+    key = ", ".join((*_KEY, "key"))
+    rows = select(
+        deviations,
+        f"""*, lag(valid_to) OVER (PARTITION BY {key} ORDER BY valid_from) AS before,
+        lead(valid_from) OVER (PARTITION BY {key} ORDER BY valid_from) AS after""",
     )
-    began = f.when(~f.col("valid_from").eqNullSafe(f.col("before")), _sign(SignalKind.CONFIG_DEVIATED, "valid_from"))
-    continued = f.col("valid_to").isNull() | f.col("valid_to").eqNullSafe(f.col("after"))
-    ended = f.when(~continued, _sign(SignalKind.CONFIG_CONFORMS, "valid_to"))
-    signalled = rows.withColumn("sign", f.explode(f.array_compact(f.array(began, ended))))
-    detail = {name: f.col(name) for name in ("resource_type", "resource", "key", "desired_value", "value")}
-    return signalled.select(*signal_columns(kind=f.col("sign.kind"), at=f.col("sign.at"), detail=detail))
-
-
-def _sign(kind: SignalKind, at: str) -> Any:
-    return f.struct(f.lit(kind.value).alias("kind"), f.col(at).alias("at"))
+    detail = {name: name for name in ("resource_type", "resource", "key", "desired_value", "value")}
+    began = rows.where("NOT valid_from <=> before")
+    ended = rows.where("valid_to IS NOT NULL AND NOT valid_to <=> after")
+    return signals_of(began, SignalKind.CONFIG_DEVIATED, at="valid_from", detail=detail).unionByName(
+        signals_of(ended, SignalKind.CONFIG_CONFORMS, at="valid_to", detail=detail)
+    )
 
 
 Resource = tuple[str, str]

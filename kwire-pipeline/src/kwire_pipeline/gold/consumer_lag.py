@@ -13,10 +13,10 @@ from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.gold import days
 from kwire_pipeline.gold.diagnosis.signal import SignalKind
 from kwire_pipeline.gold.partition_lag import Event, LagSample, PartitionLagHistory
-from kwire_pipeline.gold.signals import signal_columns
+from kwire_pipeline.gold.signals import signals_of
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import f
-from kwire_pipeline.tables import Column
+from kwire_pipeline.in_process import aggregate, broadcast, select
+from kwire_pipeline.tables import Column, ddl_schema
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -62,7 +62,6 @@ _FOLDED = (
 )
 _MINUTE = 60_000_000
 _SAMPLE, _STALL, _KEPT = "sample", "stall", "kept"
-WITHOUT_MEMBERS = ("Empty", "Dead")
 
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
@@ -70,14 +69,11 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     if not build.files("silver/group_offsets") and not build.files(f"gold/_{SAVED}"):
         return None
     folded = build.computed_once(_fold(build, start, stop, as_of))
-    build.replace(TABLE, by_minute(folded.where(f.col("output") == _SAMPLE)), start)
+    build.replace(TABLE, by_minute(folded.where(f"output = '{_SAMPLE}'")), start)
     if as_of is not None:
-        build.save(SAVED, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
-    return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_group_states(build.silver("groups"))))
-
-
-def _names(ddl: str) -> list[str]:
-    return [column.split()[0].strip("`") for column in ddl.split(", ")]
+        build.save(SAVED, as_of, folded.where(f"output = '{_KEPT}'").select(*ddl_schema(_EVENTS).names), _EVENTS)
+    stalls = folded.where(f"output = '{_STALL}'")
+    return _stall_signals(stalls, build.silver("groups"))
 
 
 def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame:
@@ -103,29 +99,22 @@ def fold_offsets(
         start: the beginning of the window; None from the beginning of the history.
         as_of: the time at which events are kept for the next build; None keeps none.
     """
-    events = _events(commits, "committed_offset").unionByName(
-        _events(ends.withColumn("group", f.lit(None).cast("string")), "log_end")
-    )
+    events = _events(commits, "`group`", "committed_offset")
+    events = events.unionByName(_events(ends, "CAST(NULL AS string)", "log_end"))
     if kept is not None:
         events = events.unionByName(kept)
     fold = _Fold(microseconds(start), microseconds(as_of))
+    return events.groupBy("cluster_id", "topic").applyInArrow(
+        lambda table: fold.run(table),  # noqa: PLW0108  # Spark takes the `self` of a method for an argument
+        _FOLDED,
+    )
 
-    def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
-        return fold.run(table)
 
-    return events.groupBy("cluster_id", "topic").applyInArrow(run, _FOLDED)
-
-
-def _events(rows: DataFrame, offset: str) -> DataFrame:
-    return rows.select(
-        "cluster_id",
-        "topic",
-        "partition",
-        f.unix_micros("at").alias("at_us"),
-        "broker_id",
-        "group",
-        f.col(offset).alias("offset"),
-        (f.col("change") == "gone").alias("gone"),
+def _events(rows: DataFrame, group: str, offset: str) -> DataFrame:
+    return select(
+        rows,
+        f"""cluster_id, topic, partition, unix_micros(at) AS at_us, broker_id, {group} AS `group`, {offset} AS `offset`,
+        change = 'gone' AS gone""",
     )
 
 
@@ -138,8 +127,6 @@ class _Fold:
 
     def run(self, table: pa.Table) -> pa.Table:
         import pyarrow as pa
-
-        from kwire_pipeline.tables import ddl_schema
 
         cluster_id, topic = table["cluster_id"][0].as_py(), table["topic"][0].as_py()
         rows = table.select(["partition", "at_us", "broker_id", "group", "offset", "gone"]).to_pylist()
@@ -182,63 +169,51 @@ def _kept_row(event: Event) -> dict[str, Any]:
 
 def by_minute(samples: DataFrame) -> DataFrame:
     """Return the rows of the table from samples, the last one of each minute."""
-    minute = f.col("at_us") - f.col("at_us") % _MINUTE
-    last = f.max_by(f.struct("offset", "log_end", "lag", "time_lag"), "at_us")
-    grouped = samples.groupBy("cluster_id", minute.alias("minute"), "group", "topic", "partition")
-    return grouped.agg(last.alias("last"), f.max("lag").alias("max_lag")).select(
-        "cluster_id",
-        f.timestamp_micros("minute").alias("at"),
-        "group",
-        "topic",
-        "partition",
-        f.col("last.offset").alias("committed_offset"),
-        "last.log_end",
-        "last.lag",
-        "max_lag",
-        (f.col("last.time_lag") / 1e6).alias("time_lag"),
+    grouped = aggregate(
+        samples,
+        f"cluster_id, timestamp_micros(at_us - at_us % {_MINUTE}) AS minute, group, topic, partition",
+        """max_by(offset, at_us) AS committed_offset, max_by(log_end, at_us) AS log_end, max_by(lag, at_us) AS last_lag,
+        max(lag) AS max_lag, max_by(time_lag, at_us) / 1e6 AS time_lag""",
+    )
+    return select(
+        grouped,
+        """cluster_id, minute AS at, group, topic, partition, committed_offset, log_end, last_lag AS lag, max_lag,
+        time_lag""",
     )
 
 
-def _group_states(groups: DataFrame) -> DataFrame:
-    return groups.where("change = 'set'").select(
-        "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
-    )
+def _stall_signals(stalls: DataFrame, groups: DataFrame) -> DataFrame:
+    """Return the signals of groups that stalled or continued, one for each group and poll.
 
-
-def _stall_signals(stalls: DataFrame, group_states: DataFrame) -> DataFrame:
-    """Return the signals of groups that stalled or continued, one for each group and poll."""
-    is_current = f.col("state_since") <= f.col("at_us")
-    key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
+    Args:
+        stalls: the rows of stalls.
+        groups: the table of silver.
+    """
+    states = select(groups.where("change = 'set'"), "cluster_id, group, state, unix_micros(at) AS state_since")
     # The state of the group at the time of the stall: the newest one that was reported by then.
-    by_partition = stalls.join(group_states, ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
-    stalled = by_partition.agg(
-        f.max_by(f.when(is_current, f.col("state")), f.when(is_current, f.col("state_since"))).alias("state"),
-        f.max("not_before").alias("not_before"),
-        f.max("has_committed").alias("has_committed"),
+    by_partition = aggregate(
+        stalls.join(broadcast(states), ["cluster_id", "group"], "left"),
+        "cluster_id, at_us, group, stalled, broker_id, topic, partition",
+        """max_by(
+            CASE WHEN state_since <= at_us THEN state END, CASE WHEN state_since <= at_us THEN state_since END
+        ) AS state,
+        max(not_before) AS not_before, max(has_committed) AS has_committed""",
     )
     # A group without members that was never seen to commit was abandoned before polling began: it has not stalled.
-    abandoned = f.coalesce(f.col("state").isin(*WITHOUT_MEMBERS), f.lit(False)) & ~f.col("has_committed")
-    summed = (
-        stalled.where(~abandoned)
-        .groupBy(*key)
-        .agg(
-            f.min("not_before").alias("not_before"),
-            f.count("*").cast("int").alias("partitions"),
-            f.sort_array(f.collect_set("topic")).alias("topics"),
-            f.collect_set(f.xxhash64("topic", "partition")).alias("partition_hashes"),
-            f.max("state").alias("state"),
-        )
+    counted = by_partition.where("has_committed OR state IS NULL OR state NOT IN ('Empty', 'Dead')")
+    summed = aggregate(
+        counted,
+        "cluster_id, at_us, group, stalled, broker_id",
+        """min(not_before) AS not_before, CAST(count(*) AS int) AS partitions,
+        sort_array(collect_set(topic)) AS topics, collect_set(xxhash64(topic, partition)) AS partition_hashes,
+        max(state) AS state""",
     )
-    kind = f.when(f.col("stalled"), SignalKind.GROUP_STALLED.value).otherwise(SignalKind.GROUP_CONTINUED.value)
-    return summed.select(
-        *signal_columns(
-            kind=kind,
-            at=f.timestamp_micros("at_us"),
-            not_before=f.timestamp_micros("not_before"),
-            reported_by=f.col("broker_id"),
-            partitions=f.col("partitions"),
-            topics=f.col("topics"),
-            partition_hashes=f.col("partition_hashes"),
-            detail={"group": f.col("group"), "state": f.col("state")},
-        )
+    return signals_of(
+        summed,
+        f"CASE WHEN stalled THEN '{SignalKind.GROUP_STALLED}' ELSE '{SignalKind.GROUP_CONTINUED}' END",
+        at="timestamp_micros(at_us)",
+        not_before="timestamp_micros(not_before)",
+        reported_by="broker_id",
+        **{name: name for name in ("partitions", "topics", "partition_hashes")},
+        detail={"group": "`group`", "state": "state"},
     )

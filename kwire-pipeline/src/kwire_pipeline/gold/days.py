@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import time_literal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,14 +19,11 @@ OPEN = "open"
 
 def between(rows: DataFrame, column: str, start: datetime | None, stop: datetime | None) -> DataFrame:
     """Return the rows of a window, without reading other days; None means unbounded."""
-    if stop is not None:
-        if "date" in rows.columns:
-            rows = rows.where(f.col("date") <= f.lit(f"{stop:%Y-%m-%d}"))
-        rows = rows.where(f.col(column) < f.lit(stop))
-    if start is not None:
-        if "date" in rows.columns:
-            rows = rows.where(f.col("date") >= f.lit(f"{start:%Y-%m-%d}"))
-        rows = rows.where(f.col(column) >= f.lit(start))
+    has_date = "date" in rows.columns
+    for operator, date_operator, bound in (("<", "<=", stop), (">=", ">=", start)):
+        if bound is not None:
+            of_day = f" AND date {date_operator} '{bound:%Y-%m-%d}'" if has_date else ""
+            rows = rows.where(f"{column} {operator} {time_literal(bound)}{of_day}")
     return rows
 
 

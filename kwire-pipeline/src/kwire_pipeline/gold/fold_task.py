@@ -43,12 +43,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire_pipeline.gold.consensus import NEVER, AgreedState, ObservationColumns, Role, Voters, fold_partitions
-from kwire_pipeline.gold.transitions import GROUPS, INPUT, TYPES, bucket, ddl, first_bucket
-from kwire_pipeline.in_process import f
+from kwire_pipeline.gold.transitions import BUCKET_OF_TOPIC, FIRST_BUCKET, GROUPS, INPUT, TYPES, ddl
+from kwire_pipeline.in_process import select
 from kwire_pipeline.tables import ddl_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -72,14 +72,6 @@ class FoldTask(NamedTuple):
     everything: bool
     as_of: int | None
     keeps_all: bool
-
-    def function(self) -> Callable[[tuple[pa.Scalar, ...], pa.Table, pa.Table], pa.Table]:
-        """Return `run` as a plain function: `applyInArrow` inspects its signature."""
-
-        def fold(key: tuple[pa.Scalar, ...], rows: pa.Table, periods: pa.Table) -> pa.Table:
-            return self.run(key, rows, periods)
-
-        return fold
 
     def run(self, key: tuple[pa.Scalar, ...], rows: pa.Table, periods: pa.Table) -> pa.Table:
         """Fold a bucket."""
@@ -402,8 +394,10 @@ def fold(rows: DataFrame, periods: DataFrame, task: FoldTask) -> DataFrame:
         periods: the voting periods of the brokers.
         task: reads the first savepoint of the day, and folds.
     """
-    left = rows.withColumn("bucket", bucket())
-    numbers = f.sequence(first_bucket(), first_bucket() + GROUPS - 1)
-    right = periods.withColumn("bucket", f.explode(numbers))
+    left = select(rows, f"*, {BUCKET_OF_TOPIC} AS bucket")
+    right = select(periods, f"*, explode(sequence({FIRST_BUCKET}, {FIRST_BUCKET} + {GROUPS - 1})) AS bucket")
     grouped = left.groupBy("cluster_id", "bucket").cogroup(right.groupBy("cluster_id", "bucket"))
-    return grouped.applyInArrow(task.function(), ddl(TYPES))
+    return grouped.applyInArrow(
+        lambda key, rows, periods: task.run(key, rows, periods),  # noqa: PLW0108  # Spark takes the `self` of a method for an argument
+        ddl(TYPES),
+    )

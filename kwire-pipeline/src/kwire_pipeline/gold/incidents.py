@@ -20,7 +20,7 @@ from kwire_pipeline.gold.diagnosis import IncidentKind, Signal, SignalKind, exam
 from kwire_pipeline.gold.diagnosis.summary import HOUR, cut, summarize
 from kwire_pipeline.gold.tables import GoldTable
 from kwire_pipeline.gold.transitions import FILED_AT
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import time_literal, with_columns
 from kwire_pipeline.tables import Column, ddl_schema
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_s
         as_of: the hour of the savepoint; None writes none.
         new_signals: the signals of the window, with the column `FILED_AT`.
     """
-    hour = f.date_trunc("hour", FILED_AT)
-    rows = new_signals.withColumn(FILED_AT, hour if start is None else f.greatest(hour, f.lit(start)))
+    hour = f"date_trunc('hour', {FILED_AT})"
+    if start is not None:
+        hour = f"greatest({hour}, {time_literal(start)})"
+    rows = with_columns(new_signals, **{FILED_AT: hour})
     stored: list[DataFile] = []
     kept: list[DataFile] = []
     if start is not None:
@@ -124,12 +126,16 @@ def plan(build: GoldBuild, start: datetime | None, as_of: datetime | None, new_s
         earlier = build.files(signals.TABLE.folder)
         earlier = [file for file in earlier if days.is_before(file, start) and not days.is_before(file, first)]
         rows = rows.unionByName(build.filed(signals.TABLE, earlier))
-    rows = rows.withColumn("cut", f.lit(None).cast("timestamp")).withColumn("incident_id", f.lit(None).cast("string"))
+    rows = with_columns(rows, cut="CAST(NULL AS timestamp)", incident_id="CAST(NULL AS string)")
     if start is not None:
         rows = rows.unionByName(build.saved(SAVED, start, SUMMARY))
     task = DiagnosisTask(microseconds(start) or 0, microseconds(as_of))
     grouped = rows.groupBy("cluster_id").cogroup(build.filed(TABLE, stored).groupBy("cluster_id"))
-    results = build.computed_once(grouped.applyInArrow(task.function(), _RESULT))
+    results = grouped.applyInArrow(
+        lambda signals, stored: task.run(signals, stored),  # noqa: PLW0108  # Spark takes the `self` of a method for an argument
+        _RESULT,
+    )
+    results = build.computed_once(results)
     build.replace(TABLE, results.where("incident IS NOT NULL").select("incident.*"), None, keep_equal=True, kept=kept)
     if as_of is not None:
         summaries = results.where("summary IS NOT NULL").select("summary.*").coalesce(1)
@@ -153,14 +159,6 @@ class DiagnosisTask(NamedTuple):
 
     since: int
     as_of: int | None
-
-    def function(self) -> Callable[[pa.Table, pa.Table], pa.Table]:
-        """Return `run` as a plain function: `applyInArrow` inspects its signature."""
-
-        def diagnose(signals: pa.Table, stored: pa.Table) -> pa.Table:
-            return self.run(signals, stored)
-
-        return diagnose
 
     def run(self, signals: pa.Table, stored: pa.Table) -> pa.Table:
         """Return the rows of the files that are written again, and the summary.

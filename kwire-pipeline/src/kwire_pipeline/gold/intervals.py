@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.gold.transitions import bucket
-from kwire_pipeline.in_process import f
+from kwire_pipeline.gold.transitions import BUCKET_OF_TOPIC
+from kwire_pipeline.in_process import left_join, select
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -64,52 +64,30 @@ def intervals(transitions: DataFrame, configs: DataFrame | None) -> DataFrame:
     """
     rows = transitions
     if configs is None:
-        rows = rows.withColumn("min_isr", f.lit(None).cast("int"))
+        rows = select(rows, "*, CAST(NULL AS int) AS min_isr")
     else:
-        needed = _min_isr(configs)
         # Values that are known only after the end of a state do not count: its row is final by then.
-        is_known = needed["known_us"] < f.coalesce(rows["until"], f.lit(2**62))
-        rows = rows.join(
-            needed,
-            (rows["cluster_id"] == needed["of_cluster"])
-            & (rows["topic"] == needed["of_topic"])
-            & (rows["since"] >= needed["from_us"])
-            & (rows["since"] < needed["to_us"])
-            & is_known,
-            "left",
+        rows = left_join(
+            rows,
+            _min_isr(configs),
+            """cluster_id = of_cluster AND topic = of_topic AND since >= from_us AND since < to_us
+            AND known_us < coalesce(until, to_us)""",
         )
-    missing = f.array_except(f.array_except("replicas", "isr"), f.col("adding"))
-    leaderless = f.col("leader") < 0
-    return rows.select(
-        "cluster_id",
-        "topic",
-        "topic_id",
-        "partition",
-        "leader",
-        "leader_epoch",
-        "replicas",
-        "isr",
-        f.col("offline").alias("offline_replicas"),
-        "error_code",
-        f.timestamp_micros("since").alias("valid_from"),
-        f.timestamp_micros("until").alias("valid_to"),
-        f.timestamp_micros("first_reported_at").alias("first_reported_at"),
-        "reported_by",
-        f.transform(
-            "reports", lambda t: f.struct(t["broker_id"].alias("broker_id"), f.timestamp_micros(t["at"]).alias("at"))
-        ).alias("reports"),
-        (f.size(missing) > 0).alias("under_replicated"),
-        (f.size("adding") > 0).alias("moving"),
-        leaderless.alias("leaderless"),
-        f.col("electing"),
-        (leaderless & ~f.col("electing")).alias("offline"),
-        (~leaderless & (f.size("replicas") > 0) & (f.col("leader") != f.try_element_at("replicas", f.lit(1)))).alias(
-            "not_preferred"
-        ),
-        (f.size("isr") < f.col("min_isr")).alias("under_min_isr"),
-        "min_isr",
-        "present",
-        bucket().alias("bucket"),
+    return select(
+        rows,
+        f"""cluster_id, topic, topic_id, partition, leader, leader_epoch, replicas, isr, offline AS offline_replicas,
+        error_code, timestamp_micros(since) AS valid_from, timestamp_micros(until) AS valid_to,
+        timestamp_micros(first_reported_at) AS first_reported_at, reported_by,
+        transform(
+            reports, r -> CAST(struct(r.broker_id, timestamp_micros(r.at)) AS struct<broker_id:int,at:timestamp>)
+        ) AS reports,
+        size(array_except(array_except(replicas, isr), adding)) > 0 AS under_replicated,
+        size(adding) > 0 AS moving,
+        leader < 0 AS leaderless,
+        electing,
+        leader < 0 AND NOT electing AS offline,
+        leader >= 0 AND size(replicas) > 0 AND leader <> try_element_at(replicas, 1) AS not_preferred,
+        size(isr) < min_isr AS under_min_isr, min_isr, present, {BUCKET_OF_TOPIC} AS bucket""",
     )
 
 
@@ -118,27 +96,15 @@ def _min_isr(configs: DataFrame) -> DataFrame:
 
     The first known value, reported at `known_us`, also counts for the time before.
     """
-    rows = configs.where("resource_type = 'topic' and key = 'min.insync.replicas' and change = 'set'")
-    at = f.unix_micros("at")
-    values = rows.groupBy("cluster_id", "resource").agg(
-        f.sort_array(
-            f.collect_list(f.struct(at.alias("at"), "broker_id", f.col("value").cast("int").alias("value")))
-        ).alias("reports")
-    )
+    rows = configs.where("resource_type = 'topic' AND key = 'min.insync.replicas' AND change = 'set'")
+    window = "(PARTITION BY cluster_id, resource ORDER BY known_us, broker_id, min_isr)"
+    values = select(rows, "cluster_id, resource, broker_id, unix_micros(at) AS known_us, CAST(value AS int) AS min_isr")
+    values = select(values, f"*, row_number() OVER {window} AS number, lag(min_isr) OVER {window} AS min_isr_before")
     # Each broker reports the value in turn: only a value that differs from the one before counts.
-    changes = f.filter(
-        "reports", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("reports", i - 1)["value"])
-    )
-    numbered = f.transform("changes", lambda change, i: f.struct(i.alias("i"), change.alias("new")))
-    values = values.withColumn("changes", changes).select(
-        "cluster_id", "resource", "changes", f.explode(numbered).alias("numbered")
-    )
-    values = values.select("cluster_id", "resource", "changes", "numbered.*")
-    return values.select(
-        f.col("cluster_id").alias("of_cluster"),
-        f.col("resource").alias("of_topic"),
-        f.when(f.col("i") == 0, f.lit(-(2**62))).otherwise(f.col("new.at")).alias("from_us"),
-        f.coalesce(f.get("changes", f.col("i") + 1)["at"], f.lit(2**62)).alias("to_us"),
-        f.col("new.at").alias("known_us"),
-        f.col("new.value").alias("min_isr"),
+    changes = values.where("number = 1 OR NOT min_isr <=> min_isr_before")
+    return select(
+        changes,
+        f"""cluster_id AS of_cluster, resource AS of_topic, known_us, min_isr,
+        CASE WHEN number = 1 THEN {-(2**62)} ELSE known_us END AS from_us,
+        coalesce(lead(known_us) OVER {window}, {2**62}) AS to_us""",
     )

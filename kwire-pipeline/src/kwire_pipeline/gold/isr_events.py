@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.gold.transitions import FILED_AT, is_same_topic
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.gold.transitions import FILED_AT, IS_SAME_TOPIC
+from kwire_pipeline.in_process import select
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -39,23 +39,18 @@ TABLE = GoldTable(
 
 def isr_events(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`."""
-    same = is_same_topic()
-    rows = transitions.where(~f.col("carried") & same).select(
-        "cluster_id",
-        f.timestamp_micros("first_reported_at").alias("at"),
-        "topic",
-        "topic_id",
-        "partition",
-        f.array_except("was_isr", "isr").alias("removed"),
-        f.array_except("isr", "was_isr").alias("added"),
-        f.size("isr").alias("isr_size"),
-        "leader",
-        ((f.size("adding") > 0) | (f.size("was_adding") > 0) | (f.col("was_replicas") != f.col("replicas"))).alias(
-            "moving"
-        ),
-        f.timestamp_micros("since").alias(FILED_AT),
+    rows = select(
+        transitions.where(f"NOT carried AND {IS_SAME_TOPIC}"),
+        f"""cluster_id, timestamp_micros(first_reported_at) AS at, topic, topic_id, partition,
+        array_except(was_isr, isr) AS removed, array_except(isr, was_isr) AS added, size(isr) AS isr_size, leader,
+        size(adding) > 0 OR size(was_adding) > 0 OR was_replicas <> replicas AS moving,
+        timestamp_micros(since) AS {FILED_AT}""",
     )
-    rows = rows.where((f.size("removed") > 0) | (f.size("added") > 0))
-    event = f.when(f.size("added") == 0, "shrink").when(f.size("removed") == 0, "expand").otherwise("swap")
-    hour = Window.partitionBy("cluster_id", "topic", "topic_id", "partition", f.date_trunc("hour", FILED_AT))
-    return rows.withColumn("event", event).withColumn("events_in_hour", f.count("*").over(hour).cast("int"))
+    return select(
+        rows.where("size(removed) > 0 OR size(added) > 0"),
+        f"""*,
+        CASE WHEN size(added) = 0 THEN 'shrink' WHEN size(removed) = 0 THEN 'expand' ELSE 'swap' END AS event,
+        CAST(count(*) OVER (
+            PARTITION BY cluster_id, topic, topic_id, partition, date_trunc('hour', {FILED_AT})
+        ) AS int) AS events_in_hour""",
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.gold.transitions import FILED_AT, is_same_topic
-from kwire_pipeline.in_process import f
+from kwire_pipeline.gold.transitions import FILED_AT, IS_SAME_TOPIC
+from kwire_pipeline.in_process import select
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -37,30 +37,21 @@ TABLE = GoldTable(
 
 def leader_moves(transitions: DataFrame) -> DataFrame:
     """Return the rows of `TABLE`. A partition that is electing has not moved yet; the state after it counts."""
-    same = is_same_topic()
-    before, leader = f.col("previous_leader"), f.col("leader")
-    was_offline = (f.col("was_leader") < 0) & ~f.col("was_electing")
-    rows = transitions.where(~f.col("carried") & same & ~f.col("electing"))
-    rows = rows.where((leader != f.col("was_leader")) | (f.col("was_electing") & (leader < 0)))
-    rows = rows.where((leader != before) | was_offline)
-    reason = (
-        f.when(leader < 0, "offline")
-        .when(leader == before, "returned")
-        .when((f.col("was_replicas") != f.col("replicas")) | ~f.array_contains("replicas", before), "reassigned")
-        .when(~f.array_contains("isr", before), "lost")
-        .when((f.size("adding") > 0) | (f.size("was_adding") > 0), "reassigned")
-        .when(leader == f.try_element_at("replicas", f.lit(1)), "preferred")
-        .otherwise("other")
+    rows = transitions.where(
+        f"""NOT carried AND {IS_SAME_TOPIC} AND NOT electing
+        AND (leader <> was_leader OR (was_electing AND leader < 0))
+        AND (leader <> previous_leader OR (was_leader < 0 AND NOT was_electing))"""
     )
-    return rows.select(
-        "cluster_id",
-        f.timestamp_micros("first_reported_at").alias("at"),
-        "topic",
-        "topic_id",
-        "partition",
-        before.alias("previous_leader"),
-        "leader",
-        "leader_epoch",
-        reason.alias("reason"),
-        f.timestamp_micros("since").alias(FILED_AT),
+    return select(
+        rows,
+        f"""cluster_id, timestamp_micros(first_reported_at) AS at, topic, topic_id, partition, previous_leader, leader,
+        leader_epoch,
+        CASE WHEN leader < 0 THEN 'offline'
+            WHEN leader = previous_leader THEN 'returned'
+            WHEN was_replicas <> replicas OR NOT array_contains(replicas, previous_leader) THEN 'reassigned'
+            WHEN NOT array_contains(isr, previous_leader) THEN 'lost'
+            WHEN size(adding) > 0 OR size(was_adding) > 0 THEN 'reassigned'
+            WHEN leader = try_element_at(replicas, 1) THEN 'preferred'
+            ELSE 'other' END AS reason,
+        timestamp_micros(since) AS {FILED_AT}""",
     )

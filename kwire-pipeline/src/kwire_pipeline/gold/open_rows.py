@@ -13,8 +13,6 @@ from kwire_pipeline.store.manifest import FileKind, manifest
 from kwire_pipeline.store.table_files import Output, TableFile, in_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from kwire.storage.location import Location
@@ -36,14 +34,6 @@ class OpenRowsTask(NamedTuple):
     folder: str
     schema: pa.Schema
     files: dict[int, list[str]]
-
-    def function(self) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
-        """Return `run` as a plain function: `applyInArrow` inspects its signature."""
-
-        def write(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
-            return self.run(key, rows)
-
-        return write
 
     def run(self, key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
         """Write a bucket. `rows` has one row for each partition with a new state."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import broadcast, left_join, with_columns
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -114,22 +114,24 @@ class Clocks:
         ]
         # Known pollers are found by poller, and unknown ones by broker.
         columns = "clock_cluster string, clock_poller string, clock_broker int, skew bigint, skew_before bigint"
-        clocks = f.broadcast(rows.sparkSession.createDataFrame(skews, columns))
-        polled_broker = f.when(f.col("poller_id").isNull(), f.col("broker_id")).otherwise(NO_BROKER)
-        is_clock_of = (
-            (f.col("cluster_id") == f.col("clock_cluster"))
-            & f.col("poller_id").eqNullSafe(f.col("clock_poller"))
-            & (polled_broker == f.col("clock_broker"))
+        clocks = broadcast(rows.sparkSession.createDataFrame(skews, columns))
+        timed = left_join(
+            rows,
+            clocks,
+            f"""cluster_id = clock_cluster AND poller_id <=> clock_poller
+            AND CASE WHEN poller_id IS NULL THEN broker_id ELSE {NO_BROKER} END = clock_broker""",
         )
-        at = f.unix_micros(time)
-        corrected = at - f.coalesce("skew", f.lit(0))
+        corrected = f"unix_micros({time}) - coalesce(skew, 0)"
         if self.start is not None and self.skew != self.before:
-            edge = f.lit(microseconds(self.start))
-            from_edge = at - f.coalesce("skew_before", f.lit(0)) - edge
-            squeezed = edge + f.floor(from_edge / SQUEEZE)  # of a row before the edge, at least 1 us before it
-            corrected = f.when(from_edge >= 0, f.greatest(corrected, squeezed)).otherwise(f.least(corrected, squeezed))
-        timed = rows.join(clocks, is_clock_of, "left").withColumn(time, f.timestamp_micros(corrected))
-        return timed.withColumn("date", f.date_format(time, "yyyy-MM-dd")).select(*rows.columns)
+            edge = microseconds(self.start)
+            from_edge = f"(unix_micros({time}) - coalesce(skew_before, 0) - {edge})"
+            # Of a row before the edge, at least 1 us before it.
+            squeezed = f"{edge} + CAST(floor({from_edge} / {SQUEEZE}) AS bigint)"
+            corrected = f"""CASE WHEN {from_edge} >= 0
+                THEN greatest({corrected}, {squeezed}) ELSE least({corrected}, {squeezed}) END"""
+        corrected = f"timestamp_micros({corrected})"
+        timed = with_columns(timed, **{time: corrected, "date": f"date_format({corrected}, 'yyyy-MM-dd')"})
+        return timed.select(*rows.columns)
 
     def range_of(self, first: datetime, last: datetime) -> tuple[datetime, datetime]:
         """Return the range of the right times of polls that have `first` to `last` by their own clocks."""

@@ -36,7 +36,7 @@ from itertools import pairwise
 from math import inf, log2
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import divide, select, with_columns
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.record import POLLER
 from kwire_pipeline.tables import ddl_schema
@@ -241,14 +241,10 @@ def counting_reports(reports: Sequence[Report], periods: Sequence[LeadingPeriod]
 
 def leaders(polls: DataFrame) -> DataFrame:
     """Return who leads each broker (`LEADERS`), from rows of silver's `polls` with corrected times."""
-    columns = polls.select(
-        "cluster_id",
-        "broker_id",
-        "api_key",
-        "poller_id",
-        f.unix_micros("polled_at").alias("at"),
-        (f.col("kind") == "error").alias("failed"),
-        (f.unix_micros("polled_at") - f.col("duration_us")).alias("sent_at"),
+    columns = select(
+        polls,
+        """cluster_id, broker_id, api_key, poller_id, unix_micros(polled_at) AS at, kind = 'error' AS failed,
+        unix_micros(polled_at) - duration_us AS sent_at""",
     )
     return columns.groupBy("cluster_id", "broker_id").applyInArrow(_leaders_of_broker, LEADERS)
 
@@ -285,14 +281,14 @@ def of_leaders(rows: DataFrame, table: str, leaders: DataFrame, clusters: set[st
         clusters: the clusters that several pollers poll; rows of others all count.
     """
     declared = SILVER_SCHEMAS[table]
-    is_shared = f.col("cluster_id").isin(*sorted(clusters))
-    shared = rows.where(is_shared).select(*declared.names, f.unix_micros(declared.time).alias(_AT))
-    relevant = leaders if table not in API_KEYS else leaders.where(f.col("api_key") == API_KEYS[table])
+    shared, others = divide(rows, "cluster_id", clusters)
+    shared = with_columns(shared.select(*declared.names), **{_AT: f"unix_micros({declared.time})"})
+    relevant = leaders if table not in API_KEYS else leaders.where(f"api_key = {API_KEYS[table]}")
     grouped = shared.groupBy("cluster_id", "broker_id").cogroup(relevant.groupBy("cluster_id", "broker_id"))
     counting = grouped.applyInArrow(_count_of(table), f"{declared.ddl}, {_AT} bigint")
-    counting = counting.withColumn(declared.time, f.timestamp_micros(_AT))
-    counting = counting.withColumn("date", f.date_format(declared.time, "yyyy-MM-dd"))
-    return rows.where(~is_shared).unionByName(counting.select(*rows.columns))
+    time = f"timestamp_micros({_AT})"
+    counting = with_columns(counting, **{declared.time: time, "date": f"date_format({time}, 'yyyy-MM-dd')"})
+    return others.unionByName(counting.select(*rows.columns))
 
 
 _AT = "counts_at"

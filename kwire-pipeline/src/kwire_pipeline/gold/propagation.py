@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.gold.tables import GoldTable
 from kwire_pipeline.gold.transitions import FILED_AT
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import aggregate, select
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
@@ -41,24 +42,22 @@ def propagation(transitions: DataFrame, start: datetime | None) -> DataFrame:
         transitions: the agreed states of the window.
         start: its beginning; None is the beginning of the history.
     """
-    found_at = f.greatest("since", "report.at")
-    rows = transitions.where("present and size(reports) > 1").select(
-        "cluster_id", "first_reported_at", "reported_by", "since", "carried", f.explode("reports").alias("report")
+    rows = select(
+        transitions.where("present AND size(reports) > 1"),
+        "cluster_id, first_reported_at, reported_by, since, carried, explode(reports) AS report",
     )
-    rows = rows.where("report.broker_id <> reported_by")
-    if start is not None:
-        rows = rows.where(~f.col("carried") | (found_at >= f.unix_micros(f.lit(start))))
-    hour = f.date_trunc("hour", f.timestamp_micros(found_at)).alias(FILED_AT)
-    lag = f.col("report.at") - f.col("first_reported_at")  # in integers, whose mean does not depend on their order
-    return (
-        rows.groupBy(
-            "cluster_id", "first_reported_at", "reported_by", f.col("report.broker_id").alias("broker_id"), hour
-        )
-        .agg(
-            f.count("*").alias("partitions"),
-            (f.min(lag) / 1000.0).alias("lag_ms_min"),
-            (f.avg(lag) / 1000.0).alias("lag_ms_mean"),
-            (f.max(lag) / 1000.0).alias("lag_ms_max"),
-        )
-        .withColumn("at", f.timestamp_micros("first_reported_at"))
+    is_new = "true" if start is None else f"(NOT carried OR greatest(since, report.at) >= {microseconds(start)})"
+    rows = rows.where(f"report.broker_id <> reported_by AND {is_new}")
+    sums = aggregate(
+        rows,
+        f"""cluster_id, first_reported_at, reported_by, report.broker_id AS broker_id,
+        date_trunc('hour', timestamp_micros(greatest(since, report.at))) AS {FILED_AT}""",
+        # In integers, whose mean does not depend on their order.
+        """count(*) AS partitions, min(report.at - first_reported_at) AS lag_min,
+        avg(report.at - first_reported_at) AS lag_mean, max(report.at - first_reported_at) AS lag_max""",
+    )
+    return select(
+        sums,
+        """*, timestamp_micros(first_reported_at) AS at, CAST(lag_min AS double) / 1000 AS lag_ms_min,
+        lag_mean / 1000 AS lag_ms_mean, CAST(lag_max AS double) / 1000 AS lag_ms_max""",
     )

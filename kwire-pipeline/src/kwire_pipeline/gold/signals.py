@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_pipeline.gold import transitions
 from kwire_pipeline.gold.diagnosis.signal import SignalKind
 from kwire_pipeline.gold.tables import GoldTable
-from kwire_pipeline.gold.transitions import FILED_AT
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.gold.transitions import FILED_AT, IS_SAME_TOPIC
+from kwire_pipeline.in_process import aggregate, select, time_literal, with_columns
 from kwire_pipeline.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 TABLE = GoldTable(
@@ -47,7 +45,8 @@ TABLE = GoldTable(
     ),
 )
 
-_FACTS_TYPE = "array<struct<kind:string,broker_id:int,other_broker_id:int,step:string>>"
+_FACT = "struct<kind:string,broker_id:int,other_broker_id:int,step:string>"
+"""The type of what a change of one partition shows."""
 
 STEADY_CONTROLLER = 0.1
 """Share of responses in which the controller id may change. Under KRaft it changes in every second response."""
@@ -70,18 +69,14 @@ def signals(
         start: the beginning of the window. None if nothing is known of the time before: what the first responses list
             existed before.
     """
-    reporters = metadata.where(~f.col("failed")).select(
-        "cluster_id",
-        f.col("broker_id").alias("reported_by"),
-        f.unix_micros("polled_at").alias("us"),
-        f.col("answered_before").alias("not_before"),
+    reporters = select(
+        metadata.where("NOT failed"),
+        "cluster_id, broker_id AS reported_by, unix_micros(polled_at) AS us, answered_before AS not_before",
     )
-    same_topic = transitions.is_same_topic()
-    seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
+    seen = _topic_signals(agreed).unionByName(_partition_signals(agreed))
     seen = seen.drop("not_before").join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if start is None:
         # The first response of a broker shows how things are, not that they have changed.
-        initial = f.col("not_before").isNull()
         states = (
             SignalKind.PARTITIONS_APPEARED,
             SignalKind.OUT_OF_SYNC,
@@ -89,357 +84,261 @@ def signals(
             SignalKind.ADDING_REPLICAS,
             SignalKind.REPLICAS_ADDED,
         )
-        seen = seen.where(~initial | f.col("kind").isin(*(kind.value for kind in states)))
-        marked = f.map_concat("detail", f.create_map(f.lit("initial"), f.lit("true")))
-        seen = seen.withColumn("detail", f.when(initial, marked).otherwise(f.col("detail")))
+        seen = seen.where(f"not_before IS NOT NULL OR kind IN ({', '.join(map(repr, map(str, states)))})")
+        initial = "map_concat(detail, map_from_entries(array(struct('initial', 'true'))))"
+        seen = with_columns(seen, detail=f"CASE WHEN not_before IS NULL THEN {initial} ELSE detail END")
     parts = [
-        _poll_signals(metadata),
+        *_poll_signals(metadata),
         _listing_signals(brokers, metadata),
         _controller_signals(metadata),
         _config_signals(config_changes),
     ]
     everything = seen.select(*TABLE.names, FILED_AT)
     for part in parts:
-        rows = part.select(*TABLE.names, f.col("at").alias(FILED_AT))
-        everything = everything.unionByName(rows if start is None else rows.where(f.col("at") >= f.lit(start)))
+        rows = select(part, f"*, at AS {FILED_AT}")
+        everything = everything.unionByName(rows if start is None else rows.where(f"at >= {time_literal(start)}"))
     return everything
 
 
-def signal_columns(
-    kind: SignalKind | Expression, *, detail: Mapping[str, Expression] | None = None, **columns: Expression | str
-) -> list[Expression]:
-    """Return the columns of signals.
+def signals_of(
+    rows: DataFrame, kind: str, *also: str, detail: Mapping[str, str] | None = None, **columns: str
+) -> DataFrame:
+    """Return rows as signals. All arguments are expressions.
 
     Args:
-        kind: the kind of all signals, or of each.
+        rows: the rows, with the column `cluster_id`.
+        kind: the kind of all signals (a `SignalKind`), or of each.
+        also: names of further columns of the result.
         detail: further facts; nulls are left out [default: null].
-        columns: other columns, or names of the input's columns. Missing columns have the values of a signal without a
-            subject.
+        columns: other columns of signals. Missing ones have the values of a signal without a subject.
     """
-    values: dict[str, Expression] = {
-        "cluster_id": f.col("cluster_id"),
-        "kind": f.lit(kind.value) if isinstance(kind, SignalKind) else kind,
-        **{name: f.lit(-1) for name in ("broker_id", "other_broker_id", "reported_by")},
-        "partitions": f.lit(0),
-        **{name: f.col(column) if isinstance(column, str) else column for name, column in columns.items()},
+    values = {
+        "cluster_id": "cluster_id",
+        "kind": f"'{kind}'" if isinstance(kind, SignalKind) else kind,
+        **dict.fromkeys(("broker_id", "other_broker_id", "reported_by"), "-1"),
+        "partitions": "0",
+        **columns,
     }
     if detail is not None:
-        values["detail"] = _details(**detail)
-    return [values.get(column.name, f.lit(None)).cast(column.type).alias(column.name) for column in TABLE.columns]
-
-
-def _details(**values: Expression) -> Expression:
-    """Return a map of the values that are not null."""
-    entries = f.array(
-        *(f.struct(f.lit(name).alias("key"), value.cast("string").alias("value")) for name, value in values.items())
-    )
-    return f.map_from_entries(f.filter(entries, lambda entry: entry["value"].isNotNull()))
+        facts = (f"struct('{name}', CAST({value} AS string))" for name, value in detail.items())
+        entries = f"CAST(array({', '.join(facts)}) AS array<struct<key:string,value:string>>)"
+        values["detail"] = f"map_from_entries(filter({entries}, fact -> fact.value IS NOT NULL))"
+    typed = (f"CAST({values.get(column.name, 'NULL')} AS {column.type}) AS {column.name}" for column in TABLE.columns)
+    return rows.selectExpr(*typed, *also)
 
 
 # Partitions
 
-
-def _changed_partitions(agreed: DataFrame, same_topic: Expression) -> DataFrame:
-    """Return a row for each partition that appears or vanishes: it was absent or of another topic before."""
-    changed = agreed.where(~f.col("carried") & ~f.coalesce(same_topic, f.lit(False)))
-
-    def rows(present: str, kind: SignalKind, change: int, *columns: Expression) -> DataFrame:
-        fixed = (f.lit(kind.value).alias("kind"), f.lit(change).alias("change"), _hour_of_agreement())
-        reported = ("cluster_id", "reported_by", "first_reported_at", "topic")
-        return changed.where(present).select(*reported, *fixed, *columns)
-
-    appeared = rows(
-        "present",
-        SignalKind.PARTITIONS_APPEARED,
-        1,
-        f.col("topic_id").alias("id"),
-        f.col("was_known_id").alias("known_id"),
-        f.col("was_known").alias("known"),
-        f.col("partitions_before").alias("older"),
-    )
-    vanished = rows(
-        "was_present",
-        SignalKind.PARTITIONS_VANISHED,
-        -1,
-        f.col("was_topic_id").alias("id"),
-        f.lit(None).cast("string").alias("known_id"),
-        f.lit(False).alias("known"),
-        f.col("was_partitions_before").alias("older"),
-    )
-    return appeared.unionByName(vanished)
+_HOUR_OF_AGREEMENT = f"date_trunc('hour', timestamp_micros(since)) AS {FILED_AT}"
 
 
-def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
+def _topic_signals(agreed: DataFrame) -> DataFrame:
     """Return appeared and vanished partitions by topic, with their time in microseconds as column `us`."""
-    # 1. One signal for all partitions of a topic that one broker reported first at one time.
-    summed = (
-        _changed_partitions(agreed, same_topic)
-        .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "id", FILED_AT)
-        .agg(
-            f.count("*").cast("int").alias("partitions"),
-            f.max("known_id").alias("known_id"),
-            f.max("known").alias("known"),
-            f.max("older").alias("older"),
-            f.sum("change").alias("change"),
-        )
+    # 1. One signal for all partitions of a topic that one broker reported first at one time. A partition appears or
+    #    vanishes if it was absent or of another topic before.
+    changed = agreed.where(f"NOT carried AND NOT coalesce({IS_SAME_TOPIC}, false)")
+    reported = f"cluster_id, reported_by, first_reported_at, topic, {_HOUR_OF_AGREEMENT}"
+    appeared = select(
+        changed.where("present"),
+        f"""{reported}, '{SignalKind.PARTITIONS_APPEARED}' AS kind, 1 AS change, topic_id AS id,
+        was_known_id AS known_id, was_known AS known, partitions_before AS older""",
+    )
+    vanished = select(
+        changed.where("was_present"),
+        f"""{reported}, '{SignalKind.PARTITIONS_VANISHED}' AS kind, -1 AS change, was_topic_id AS id,
+        CAST(NULL AS string) AS known_id, false AS known, was_partitions_before AS older""",
+    )
+    summed = aggregate(
+        appeared.unionByName(vanished),
+        f"cluster_id, kind, reported_by, first_reported_at, topic, id, {FILED_AT}",
+        """CAST(count(*) AS int) AS partitions, max(known_id) AS known_id, max(known) AS known, max(older) AS older,
+        CAST(sum(change) AS bigint) AS change""",
     )
     # 2. The number of partitions before the signal distinguishes a new topic from added partitions: the number before
     #    the window (`older`), and the earlier signals of the window.
-    of_topic = Window.partitionBy("cluster_id", "topic", "id").orderBy(
-        FILED_AT, "first_reported_at", "kind", "reported_by"
+    counted = select(
+        summed,
+        f"""*, first_reported_at AS us, coalesce(older, 0) + coalesce(CAST(sum(change) OVER (
+            PARTITION BY cluster_id, topic, id ORDER BY {FILED_AT}, first_reported_at, kind, reported_by
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS bigint), 0) AS before""",
     )
-    earlier = f.sum("change").over(of_topic.rowsBetween(Window.unboundedPreceding, -1))
-    before = f.coalesce("older", f.lit(0)) + f.coalesce(earlier, f.lit(0))
-    return summed.withColumn("before", f.when(f.col("id").isNotNull() & (before > 0), before)).select(
-        *signal_columns(
-            f.col("kind"),
-            at=f.timestamp_micros("first_reported_at"),
-            reported_by="reported_by",
-            topic="topic",
-            partitions="partitions",
-            topics=f.array("topic"),
-            detail={
-                "topic_id": f.col("id"),
-                "was_topic_id": f.col("known_id"),
-                "known": f.when(f.col("known"), f.lit("true")),
-                "before": f.col("before"),
-            },
-        ),
-        f.col("first_reported_at").alias("us"),
+    return signals_of(
+        counted,
+        "kind",
+        "us",
         FILED_AT,
+        at="timestamp_micros(us)",
+        **{name: name for name in ("reported_by", "topic", "partitions")},
+        topics="array(topic)",
+        detail={
+            "topic_id": "id",
+            "was_topic_id": "known_id",
+            "known": "CASE WHEN known THEN 'true' END",
+            "before": "CASE WHEN id IS NOT NULL AND before > 0 THEN before END",
+        },
     )
 
 
-def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
+def _partition_signals(agreed: DataFrame) -> DataFrame:
     """Return the other changes of partitions, summed up, with their time in microseconds as column `us`."""
     # One row for each fact about one partition, then one signal for equal facts of one broker and time.
-    facts = agreed.where(~f.col("carried")).select(
-        "cluster_id",
-        "reported_by",
-        "first_reported_at",
-        "topic",
-        f.xxhash64("topic", "partition").alias("hash"),
-        _hour_of_agreement(),
-        f.explode(f.filter(_facts(same_topic), lambda fact: fact.isNotNull())).alias("fact"),
+    facts = select(
+        agreed.where("NOT carried"),
+        f"""cluster_id, reported_by, first_reported_at AS us, topic, xxhash64(topic, partition) AS hash,
+        {_HOUR_OF_AGREEMENT}, explode(filter({_facts()}, fact -> fact IS NOT NULL)) AS fact""",
     )
-    return (
-        facts.select("cluster_id", "reported_by", "first_reported_at", FILED_AT, "topic", "hash", "fact.*")
-        .groupBy(
-            "cluster_id", "reported_by", "first_reported_at", FILED_AT, "kind", "broker_id", "other_broker_id", "step"
-        )
-        .agg(
-            f.count("*").cast("int").alias("partitions"),
-            f.sort_array(f.collect_set("topic")).alias("topics"),
-            f.collect_set("hash").alias("partition_hashes"),
-        )
-        .select(
-            *signal_columns(
-                f.col("kind"),
-                at=f.timestamp_micros("first_reported_at"),
-                detail={"step": f.col("step")},
-                **{name: name for name in ("reported_by", "broker_id", "other_broker_id")},
-                **{name: name for name in ("partitions", "topics", "partition_hashes")},
-            ),
-            f.col("first_reported_at").alias("us"),
-            FILED_AT,
-        )
+    summed = aggregate(
+        select(facts, f"cluster_id, reported_by, us, {FILED_AT}, topic, hash, fact.*"),
+        f"cluster_id, reported_by, us, {FILED_AT}, kind, broker_id, other_broker_id, step",
+        """CAST(count(*) AS int) AS partitions, sort_array(collect_set(topic)) AS topics,
+        collect_set(hash) AS partition_hashes""",
+    )
+    brokers, partitions = ("reported_by", "broker_id", "other_broker_id"), ("partitions", "topics", "partition_hashes")
+    return signals_of(
+        summed,
+        "kind",
+        "us",
+        FILED_AT,
+        at="timestamp_micros(us)",
+        **{name: name for name in (*brokers, *partitions)},
+        detail={"step": "step"},
     )
 
 
-def _hour_of_agreement() -> Expression:
-    return f.date_trunc("hour", f.timestamp_micros("since")).alias(FILED_AT)
-
-
-def _facts(same_topic: Expression) -> Expression:
+def _facts() -> str:
     """Return what one change of a partition shows, as an array of facts with nulls among them."""
-    nothing = f.array().cast(_FACTS_TYPE)
-    of_isr = f.when(same_topic, f.concat(*_isr_facts())).otherwise(nothing)
-    return f.concat(
-        _leader_facts(same_topic, nothing),
-        _replica_facts(same_topic, nothing),
-        of_isr,
-        _each(SignalKind.OUT_OF_SYNC, f.array_except("out_of_sync", "was_out_of_sync")),
-        _each(SignalKind.BACK_IN_SYNC, f.array_except("was_out_of_sync", "out_of_sync")),
+    reassigning = "(size(adding) > 0 OR size(was_adding) > 0)"
+    moved = "(leader >= 0 AND previous_leader >= 0 AND leader <> previous_leader)"
+    lost = "(leader < 0 AND (was_leader >= 0 OR was_electing))"
+    step = "CASE WHEN was_expanded AND size(array_except(replicas, was_replicas)) = 0 THEN 'end' ELSE 'start' END"
+    left, joined = (
+        "array_intersect(array_except(was_isr, isr), replicas)",
+        "array_intersect(array_except(isr, was_isr), was_replicas)",
     )
+    of_leaders = f"""CASE
+        WHEN {moved} THEN CASE
+            WHEN was_replicas <> replicas OR NOT array_contains(replicas, previous_leader)
+                THEN {_fact(SignalKind.LEADER_REASSIGNED, "previous_leader", "leader")}
+            WHEN NOT array_contains(isr, previous_leader)
+                THEN {_fact(SignalKind.LEADER_LOST, "previous_leader", "leader")}
+            WHEN {reassigning} THEN {_fact(SignalKind.LEADER_REASSIGNED, "previous_leader", "leader")}
+            WHEN leader = try_element_at(replicas, 1)
+                THEN {_fact(SignalKind.PREFERRED_LEADER_ELECTED, "previous_leader", "leader")}
+            ELSE {_fact(SignalKind.LEADER_MOVED, "previous_leader", "leader")} END
+        WHEN leader < 0 AND electing AND NOT was_electing THEN {_fact(SignalKind.ELECTING, "previous_leader")}
+        WHEN {lost} AND NOT electing THEN {_fact(SignalKind.LEADERLESS, "previous_leader")} END"""
+    of_replicas = f"CASE WHEN was_replicas <> replicas THEN {_fact(SignalKind.REPLICAS_CHANGED, step=step)} END"
+    of_reassignments = f"""CASE
+        WHEN size(adding) > 0 AND size(was_adding) = 0 THEN {_fact(SignalKind.ADDING_REPLICAS)}
+        WHEN size(was_adding) > 0 AND size(adding) = 0 THEN {_fact(SignalKind.REPLICAS_ADDED)} END"""
+    of_same_topic = f"""concat(
+        array({of_leaders}, {of_replicas}),
+        {_each(SignalKind.ISR_LEFT, left, "leader")},
+        {_each(SignalKind.ISR_JOINED, joined, "leader")},
+        {_each(SignalKind.REPLICA_OFFLINE, "array_except(offline, was_offline)")})"""
+    return f"""concat(
+        CASE WHEN {IS_SAME_TOPIC} THEN {of_same_topic} ELSE CAST(array() AS array<{_FACT}>) END,
+        array({of_reassignments}),
+        {_each(SignalKind.OUT_OF_SYNC, "array_except(out_of_sync, was_out_of_sync)")},
+        {_each(SignalKind.BACK_IN_SYNC, "array_except(was_out_of_sync, out_of_sync)")})"""
 
 
-def _fact(
-    kind: SignalKind,
-    broker_id: Expression | None = None,
-    other_broker_id: Expression | None = None,
-    step: Expression | None = None,
-) -> Expression:
-    def broker(value: Expression | None) -> Expression:
-        return (value if value is not None else f.lit(-1)).cast("int")
-
-    return f.struct(
-        f.lit(kind.value).alias("kind"),
-        broker(broker_id).alias("broker_id"),
-        broker(other_broker_id).alias("other_broker_id"),
-        (step if step is not None else f.lit(None).cast("string")).alias("step"),
-    )
+def _fact(kind: SignalKind, broker_id: str = "-1", other_broker_id: str = "-1", step: str = "NULL") -> str:
+    return f"CAST(struct('{kind}', {broker_id}, {other_broker_id}, {step}) AS {_FACT})"
 
 
-def _each(kind: SignalKind, brokers: Expression, other_broker_id: Expression | None = None) -> Expression:
+def _each(kind: SignalKind, brokers: str, other_broker_id: str = "-1") -> str:
     """Return a fact for each broker of an array."""
-    return f.transform(brokers, lambda broker: _fact(kind, broker, other_broker_id))
-
-
-def _leader_facts(same_topic: Expression, nothing: Expression) -> Expression:
-    leader, before = f.col("leader"), f.col("previous_leader")
-    moved = same_topic & (leader >= 0) & (before >= 0) & (leader != before)
-    lost = same_topic & (leader < 0)
-    electing, was_electing = f.col("electing"), f.col("was_electing")
-    reassigning = (f.size("adding") > 0) | (f.size("was_adding") > 0)
-    replicas_changed = f.col("was_replicas") != f.col("replicas")
-    move = (
-        f.when(
-            replicas_changed | ~f.array_contains("replicas", before),
-            _fact(SignalKind.LEADER_REASSIGNED, before, leader),
-        )
-        .when(~f.array_contains("isr", before), _fact(SignalKind.LEADER_LOST, before, leader))
-        .when(reassigning, _fact(SignalKind.LEADER_REASSIGNED, before, leader))
-        .when(leader == f.element_at("replicas", 1), _fact(SignalKind.PREFERRED_LEADER_ELECTED, before, leader))
-        .otherwise(_fact(SignalKind.LEADER_MOVED, before, leader))
-    )
-    return (
-        f.when(moved, f.array(move))
-        .when(lost & electing & ~was_electing, f.array(_fact(SignalKind.ELECTING, before)))
-        .when(
-            lost & ~electing & ((f.col("was_leader") >= 0) | was_electing),
-            f.array(_fact(SignalKind.LEADERLESS, before)),
-        )
-        .otherwise(nothing)
-    )
-
-
-def _replica_facts(same_topic: Expression, nothing: Expression) -> Expression:
-    replicas_changed = f.col("was_replicas") != f.col("replicas")
-    adding, was_adding = f.size("adding") > 0, f.size("was_adding") > 0
-    only_removed = f.size(f.array_except("replicas", "was_replicas")) == 0
-    step = f.when(f.col("was_expanded") & only_removed, "end").otherwise("start")
-    return f.concat(
-        f.when(same_topic & replicas_changed, f.array(_fact(SignalKind.REPLICAS_CHANGED, step=step))).otherwise(
-            nothing
-        ),
-        f.when(adding & ~was_adding, f.array(_fact(SignalKind.ADDING_REPLICAS)))
-        .when(was_adding & ~adding, f.array(_fact(SignalKind.REPLICAS_ADDED)))
-        .otherwise(nothing),
-    )
-
-
-def _isr_facts() -> list[Expression]:
-    leader = f.col("leader")
-    left = f.array_intersect(f.array_except("was_isr", "isr"), f.col("replicas"))
-    joined = f.array_intersect(f.array_except("isr", "was_isr"), f.col("was_replicas"))
-    return [
-        _each(SignalKind.ISR_LEFT, left, leader),
-        _each(SignalKind.ISR_JOINED, joined, leader),
-        _each(SignalKind.REPLICA_OFFLINE, f.array_except("offline", "was_offline")),
-    ]
+    return f"transform({brokers}, broker -> {_fact(kind, 'broker', other_broker_id)})"
 
 
 # Polls, broker lists, controllers, and configs
 
 
-def _poll_signals(metadata: DataFrame) -> DataFrame:
-    order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
-    rows = metadata.withColumn("failure_before", f.lag("failure").over(order))
-    after_failure = f.coalesce("failed_before", f.lit(False))
-    first_two_or_different = (
-        ~after_failure
-        | ~f.coalesce("failed_twice_before", f.lit(False))
-        | (f.col("failure") != f.col("failure_before"))
+def _poll_signals(metadata: DataFrame) -> list[DataFrame]:
+    rows = select(
+        metadata, "*, lag(failure) OVER (PARTITION BY cluster_id, broker_id ORDER BY polled_at) AS failure_before"
     )
-    failed = rows.where(f.col("failed") & first_two_or_different).select(
-        *signal_columns(
-            SignalKind.POLL_FAILED,
-            at="polled_at",
-            not_before="answered_before",
-            broker_id="broker_id",
-            detail={"failure": f.col("failure")},
-        )
+    failed = signals_of(
+        rows.where(
+            """failed AND (NOT coalesce(failed_before, false) OR NOT coalesce(failed_twice_before, false)
+            OR failure <> failure_before)"""
+        ),
+        SignalKind.POLL_FAILED,
+        at="polled_at",
+        not_before="answered_before",
+        broker_id="broker_id",
+        detail={"failure": "failure"},
     )
-    recovered = rows.where(~f.col("failed") & after_failure).select(
-        *signal_columns(
-            SignalKind.POLL_RECOVERED,
-            at="polled_at",
-            not_before="before",
-            broker_id="broker_id",
-            reported_by="broker_id",
-        )
+    recovered = signals_of(
+        rows.where("NOT failed AND failed_before"),
+        SignalKind.POLL_RECOVERED,
+        at="polled_at",
+        not_before="before",
+        broker_id="broker_id",
+        reported_by="broker_id",
     )
     # Repeated every hour, so that any window of hours can be read by itself.
-    hourly = rows.groupBy("cluster_id", f.date_trunc("hour", "polled_at").alias("hour"), "broker_id").agg(
-        f.min(f.when(~f.col("failed"), f.col("polled_at"))).alias("first_response"),
-        f.min("polled_at").alias("first"),
-        f.max("polled_at").alias("last"),
-        f.max("interval").alias("interval"),
+    hourly = aggregate(
+        rows,
+        "cluster_id, date_trunc('hour', polled_at) AS hour, broker_id",
+        """min(CASE WHEN NOT failed THEN polled_at END) AS first_response, min(polled_at) AS first,
+        max(polled_at) AS last, max(`interval`) AS `interval`""",
     )
-    responses = hourly.where(f.col("first_response").isNotNull()).select(
-        *signal_columns(SignalKind.FIRST_RESPONSE, at="first_response", broker_id="broker_id", reported_by="broker_id")
+    responses = signals_of(
+        hourly.where("first_response IS NOT NULL"),
+        SignalKind.FIRST_RESPONSE,
+        at="first_response",
+        broker_id="broker_id",
+        reported_by="broker_id",
     )
-    intervals = hourly.groupBy("cluster_id", "hour").agg(
-        f.max("last").alias("last"), f.min("first").alias("first"), f.max("interval").alias("interval")
+    intervals = aggregate(
+        hourly, "cluster_id, hour", "max(last) AS last, min(first) AS first, max(`interval`) AS `interval`"
     )
-    detail = {"interval_us": f.floor(f.col("interval") * 1e6), "end": f.unix_micros("last")}
-    intervals = intervals.select(*signal_columns(SignalKind.POLL_INTERVAL, at="first", detail=detail))
-    return failed.unionByName(recovered).unionByName(responses).unionByName(intervals)
+    detail = {"interval_us": "CAST(floor(`interval` * 1e6) AS bigint)", "end": "unix_micros(last)"}
+    return [failed, recovered, responses, signals_of(intervals, SignalKind.POLL_INTERVAL, at="first", detail=detail)]
 
 
 def _listing_signals(brokers: DataFrame, metadata: DataFrame) -> DataFrame:
-    polls = metadata.select(
-        "cluster_id",
-        "broker_id",
-        f.col("polled_at").alias("at"),
-        "suspect",
-        f.col("answered_before").alias("not_before"),
+    polls = select(metadata, "cluster_id, broker_id, polled_at AS at, suspect, answered_before AS not_before")
+    rows = select(
+        brokers, "*, lag(change) OVER (PARTITION BY cluster_id, broker_id, node_id ORDER BY at) AS change_before"
     )
-    order = Window.partitionBy("cluster_id", "broker_id", "node_id").orderBy("at")
-    rows = brokers.withColumn("before", f.lag("change").over(order))
-    rows = rows.where((f.col("change") == "gone") | (f.col("before") == "gone"))
-    rows = rows.join(polls, ["cluster_id", "broker_id", "at"], "left").where(~f.coalesce("suspect", f.lit(False)))
-    unlisted, listed = SignalKind.BROKER_UNLISTED.value, SignalKind.BROKER_LISTED.value
-    kind = f.when(f.col("change") == "gone", unlisted).otherwise(listed)
-    return rows.select(
-        *signal_columns(kind, at="at", not_before="not_before", reported_by="broker_id", broker_id="node_id")
+    rows = rows.where("change = 'gone' OR change_before = 'gone'")
+    return signals_of(
+        rows.join(polls, ["cluster_id", "broker_id", "at"], "left").where("NOT coalesce(suspect, false)"),
+        f"CASE WHEN change = 'gone' THEN '{SignalKind.BROKER_UNLISTED}' ELSE '{SignalKind.BROKER_LISTED}' END",
+        at="at",
+        not_before="not_before",
+        reported_by="broker_id",
+        broker_id="node_id",
     )
 
 
 def _controller_signals(metadata: DataFrame) -> DataFrame:
     """Return changes of the controller, of clusters where it is steady (see `STEADY_CONTROLLER`)."""
-    order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
-    rows = metadata.where(~f.col("failed") & (f.col("controller_id") >= 0)).select(
-        "cluster_id",
-        "broker_id",
-        "polled_at",
-        "answered_before",
-        "controller_id",
-        f.lag("controller_id").over(order).alias("old_controller_id"),
+    rows = select(
+        metadata.where("NOT failed AND controller_id >= 0"),
+        """*, lag(controller_id) OVER (PARTITION BY cluster_id, broker_id ORDER BY polled_at) AS old_controller_id""",
     )
-    changed = f.coalesce(f.col("controller_id") != f.col("old_controller_id"), f.lit(False))
-    rows = rows.withColumn("changed", changed)
-    share = f.avg(f.col("changed").cast("int"))
-    steady = rows.groupBy("cluster_id").agg((share < STEADY_CONTROLLER).alias("steady"))
-    rows = rows.where("changed").join(steady, "cluster_id").where("steady")
-    return rows.select(
-        *signal_columns(
-            SignalKind.CONTROLLER_CHANGED,
-            at="polled_at",
-            not_before="answered_before",
-            reported_by="broker_id",
-            broker_id="controller_id",
-            other_broker_id="old_controller_id",
-        )
+    rows = select(rows, "*, coalesce(controller_id <> old_controller_id, false) AS changed")
+    steady = aggregate(rows, "cluster_id", f"avg(CAST(changed AS int)) < {STEADY_CONTROLLER} AS steady")
+    return signals_of(
+        rows.where("changed").join(steady, ["cluster_id"]).where("steady"),
+        SignalKind.CONTROLLER_CHANGED,
+        at="polled_at",
+        not_before="answered_before",
+        reported_by="broker_id",
+        broker_id="controller_id",
+        other_broker_id="old_controller_id",
     )
 
 
 def _config_signals(changes: DataFrame) -> DataFrame:
-    own = changes.where("origin = 'own'")
-    names = {"scope": "resource_type", **{name: name for name in ("resource", "key", "old_value", "value")}}
-    detail = {name: f.col(column) for name, column in names.items()}
-    return own.select(
-        *signal_columns(
-            SignalKind.CONFIG_CHANGED, at="at", not_before="not_before", reported_by="reported_by", detail=detail
-        )
+    return signals_of(
+        changes.where("origin = 'own'"),
+        SignalKind.CONFIG_CHANGED,
+        **{name: name for name in ("at", "not_before", "reported_by")},
+        detail={"scope": "resource_type", **{name: name for name in ("resource", "key", "old_value", "value")}},
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.consensus import Role
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import select, with_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 
@@ -122,71 +121,67 @@ def ddl(types: dict[str, str]) -> str:
     return ", ".join(f"`{name}` {type}" for name, type in types.items())
 
 
+FINGERPRINT = (
+    "leader, leader_epoch, error_code, size(replicas), replicas,"
+    " size(isr), sort_array(isr), size(offline), sort_array(offline)"
+)
+"""Arguments of the hash of a reported state. `xxhash64` concatenates the elements of arrays: without the sizes, ISR
+[1, 2] with replica 3 offline would have the hash of ISR [1, 2, 3]."""
+
+
 def observations(partitions: DataFrame) -> DataFrame:
     """Return the rows of silver's `partitions` as input of `fold` (`INPUT`)."""
-    # xxhash64 concatenates the elements of arrays. Without the sizes, ISR [1, 2] with replica 3 offline would have the
-    # hash of ISR [1, 2, 3].
-    lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
-    sized = [part for values in lists for part in (f.size(values), values)]
-    state = f.xxhash64("leader", "leader_epoch", "error_code", *sized)
-    present = f.col("change") == "set"
+    # All absences are equal, whatever the state before.
     return _input(
-        partitions.select(
-            "cluster_id",
-            f.lit(int(Role.OBSERVATION)).alias("role"),
-            f.unix_micros("at").alias("at"),
-            "broker_id",
-            *STATE,
-            present.alias("present"),
-            # All absences are equal, whatever the state before.
-            f.when(present, state).otherwise(0).alias("fingerprint"),
-            f.xxhash64("topic", "partition").alias("key"),
+        select(
+            partitions,
+            f"""cluster_id, {int(Role.OBSERVATION)} AS role, unix_micros(at) AS at, broker_id, {", ".join(STATE)},
+            change = 'set' AS present, CASE WHEN change = 'set' THEN xxhash64({FINGERPRINT}) ELSE 0 END AS fingerprint,
+            xxhash64(topic, partition) AS key""",
         )
     )
 
 
 def changed_topics(topics: DataFrame) -> DataFrame:
     """Return topics (`cluster_id`, `topic`) as input of `fold`, so that all their partitions are folded."""
-    return _input(topics.withColumn("role", f.lit(int(Role.TOPIC))).withColumn("at", f.lit(0).cast("bigint")))
+    return _input(select(topics, f"*, {int(Role.TOPIC)} AS role, 0 AS at"))
 
 
 def _input(rows: DataFrame) -> DataFrame:
     present_columns = set(rows.columns)
-    return rows.select(
-        *(
-            f.col(name).cast(type) if name in present_columns else f.lit(None).cast(type).alias(name)
-            for name, type in INPUT.items()
-        )
+    return rows.selectExpr(
+        *(f"CAST({name if name in present_columns else 'NULL'} AS {type}) AS {name}" for name, type in INPUT.items())
     )
 
 
-def bucket() -> Expression:
-    """Return the bucket of a row, from its cluster and topic."""
-    return (first_bucket() + f.pmod(f.xxhash64("topic"), f.lit(GROUPS))).cast("int")
+FIRST_BUCKET = f"CAST(pmod(xxhash64(cluster_id), {CLUSTER_GROUPS}) * {GROUPS} AS int)"
+"""The first bucket of a row's cluster."""
 
+BUCKET_OF_TOPIC = f"CAST({FIRST_BUCKET} + pmod(xxhash64(topic), {GROUPS}) AS int)"
+"""The bucket of a row, from its cluster and topic."""
 
-def first_bucket() -> Expression:
-    """Return the first bucket of a cluster."""
-    return (f.pmod(f.xxhash64("cluster_id"), f.lit(CLUSTER_GROUPS)) * GROUPS).cast("int")
-
-
-def is_same_topic() -> Expression:
-    """Return whether a state and the one before it are of one topic. A missing topic id equals any."""
-    one_id = f.coalesce(f.col("topic_id") == f.col("was_topic_id"), f.lit(True))
-    return f.col("present") & f.col("was_present") & one_id
+IS_SAME_TOPIC = "(present AND was_present AND coalesce(topic_id = was_topic_id, true))"
+"""True if a state and the one before it are of one topic. A missing topic id equals any."""
 
 
 def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
     """Return the rows that later windows need (`INPUT`), from the result of a `fold` that kept the state at `as_of`."""
-    role, since, until = f.col("role"), f.col("since"), f.col("until")
-    is_needed = (role != int(Role.AGREED)) | ((since < as_of) & (until.isNull() | (until >= as_of)))
-    rows = folded.where(is_needed).withColumnRenamed("since", "at")
-    rows = rows.withColumn("reports", f.filter("reports", lambda report: report["at"] < as_of))
-    return rows.withColumn("role", f.when(role == int(Role.UNCHANGED), int(Role.AGREED)).otherwise(role)).select(*INPUT)
+    rows = folded.where(f"role <> {int(Role.AGREED)} OR (since < {as_of} AND (until IS NULL OR until >= {as_of}))")
+    rows = with_columns(
+        rows,
+        role=f"CASE WHEN role = {int(Role.UNCHANGED)} THEN {int(Role.AGREED)} ELSE role END",
+        at="since",
+        reports=f"filter(reports, report -> report.at < {as_of})",
+    )
+    return rows.select(*INPUT)
 
 
 def last_reports(observations: DataFrame) -> DataFrame:
     """Return each broker's last report about each partition."""
-    last = f.max_by(f.struct(*observations.columns), f.struct("at", "present"))
-    last_rows = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
-    return last_rows.select("last.*")
+    numbered = select(
+        observations,
+        """*, row_number() OVER (
+            PARTITION BY cluster_id, broker_id, topic, partition ORDER BY at DESC, present DESC
+        ) AS newness""",
+    )
+    return numbered.where("newness = 1").drop("newness")

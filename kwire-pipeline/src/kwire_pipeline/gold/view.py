@@ -19,7 +19,7 @@ from kwire_pipeline.gold import clock_skew, days, poller_clocks, pollers, transi
 from kwire_pipeline.gold.open_rows import OpenRowsTask
 from kwire_pipeline.gold.poller_clocks import Clocks, clocks_of_rows
 from kwire_pipeline.gold.transitions import FILED_AT
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import distribute, time_literal, with_columns
 from kwire_pipeline.session import sized_queries
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.manifest import MANIFEST, WrittenFile, entries_of
@@ -88,8 +88,8 @@ class GoldView:
     def filed(self, table: GoldTable, files: Iterable[DataFile]) -> DataFrame:
         """Read files of hours of a table of gold, with the hour as column `FILED_AT`."""
         rows = self._read_files(table.folder, files, f"{table.ddl}, date string, hour int")
-        micros = f.unix_micros(f.col("date").cast("timestamp")) + f.col("hour").cast("bigint") * 3_600_000_000
-        return rows.withColumn(FILED_AT, f.timestamp_micros(micros)).drop("date", "hour")
+        micros = "unix_micros(CAST(date AS timestamp)) + CAST(hour AS bigint) * 3600000000"
+        return with_columns(rows, **{FILED_AT: f"timestamp_micros({micros})"}).drop("date", "hour")
 
     def savepoints(self) -> list[datetime]:
         """Return the hours that have a savepoint, ascending."""
@@ -217,12 +217,13 @@ class GoldBuild(GoldView):
             keep_equal: True to keep the file of an hour whose rows are the same. Comparing costs a quarter of writing.
             kept: the files that are not replaced; by default, those of hours before `since`.
         """
-        time = f.col(FILED_AT if FILED_AT in rows.columns else table.time)
-        hour = time if since is None else f.when(time.isNotNull(), f.greatest(time, f.lit(since)))
-        dated = rows.select(
-            *table.names,
-            f.coalesce(f.date_format(hour, "yyyy-MM-dd"), f.lit(days.OPEN)).alias("date"),
-            f.coalesce(f.hour(hour), f.lit(0)).alias("hour"),
+        time = FILED_AT if FILED_AT in rows.columns else table.time
+        if since is not None:
+            time = f"CASE WHEN {time} IS NOT NULL THEN greatest({time}, {time_literal(since)}) END"
+        dated = rows.selectExpr(
+            *(f"`{name}`" for name in table.names),
+            f"coalesce(date_format({time}, 'yyyy-MM-dd'), '{days.OPEN}') AS date",
+            f"coalesce(CAST(hour({time}) AS int), 0) AS hour",
         )
         # One file per hour, whatever the parallelism was: each file costs readers time.
         dated = dated.repartition("date", "hour")
@@ -240,7 +241,11 @@ class GoldBuild(GoldView):
         for file in open_files if not full_rebuild else ():
             buckets.setdefault(int(file.partition["hour"]), []).append(f"{table.folder}/{file.path}")
         open_task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, buckets)
-        manifest = manifest.unionByName(open_rows.groupBy("bucket").applyInArrow(open_task.function(), MANIFEST))
+        written = open_rows.groupBy("bucket").applyInArrow(
+            lambda key, rows: open_task.run(key, rows),  # noqa: PLW0108  # Spark takes the `self` of a method for an argument
+            MANIFEST,
+        )
+        manifest = manifest.unionByName(written)
 
         def remaining(new: list[DataFile]) -> list[DataFile]:
             written = {file.partition["hour"] for file in new if file.partition["date"] == days.OPEN}
@@ -258,11 +263,10 @@ class GoldBuild(GoldView):
         schema = pa.schema([(name, arrow_type(type)) for name, type in transitions.INPUT.items()])
         stored = schema.append(pa.field(AS_OF, pa.string())).append(pa.field(BUCKET, pa.int32()))
         self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
-        bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
-        rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
+        bucket = transitions.BUCKET_OF_TOPIC if complete else str(NO_BUCKET)
+        rows = with_columns(rows, **{AS_OF: f"'{stamp}'", BUCKET: bucket})
         # Tasks of later builds read the rows of one cluster and bucket of a complete savepoint.
-        by_bucket = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id")
-        rows = by_bucket if complete else rows.coalesce(1)
+        rows = distribute(rows, BUCKET, "cluster_id") if complete else rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
         self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
@@ -273,7 +277,7 @@ class GoldBuild(GoldView):
         self._store.create({folder: Layout(schema.append(pa.field(AS_OF, pa.string())), (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
         others = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
-        manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
+        manifest = with_columns(rows, **{AS_OF: f"'{stamp}'"}).mapInArrow(task.run, MANIFEST)
         self._planned.append(_PlannedTable(folder, lambda _: others, manifest))
 
     @contextmanager

@@ -16,12 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire_pipeline.gold.diagnosis.signal import PollFailure
-from kwire_pipeline.in_process import Window, f
+from kwire_pipeline.in_process import aggregate, select, time_literal, with_columns
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 METADATA = 3
@@ -50,36 +49,32 @@ def metadata_polls(polls: DataFrame) -> DataFrame:
     - answered_before: polled_at of the last response before; null if there is none;
     - interval: the broker's usual interval in seconds.
     """
-    order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
-    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
-    failed = f.col("kind") == "error"
-    readable = ~f.coalesce(f.col("error").startswith(UNREADABLE), f.lit(False))
-    rows = polls.where((f.col("api_key") == METADATA) & readable)
-    rows = rows.select(
-        "cluster_id",
-        "broker_id",
-        "polled_at",
-        "topics",
-        f.when(~failed, f.col("controller_id")).alias("controller_id"),
-        failed.alias("failed"),
-        f.when(failed, _failure()).alias("failure"),
-        f.coalesce("suspect", f.lit(False)).alias("suspect"),
-        f.lag("polled_at").over(order).alias("before"),
-        f.lag(failed).over(order).alias("failed_before"),
-        f.lag(failed, 2).over(order).alias("failed_twice_before"),
-        f.last(f.when(~failed, f.col("polled_at")), ignorenulls=True).over(earlier).alias("answered_before"),
+    order = "PARTITION BY cluster_id, broker_id ORDER BY polled_at"
+    rows = polls.where(f"api_key = {METADATA} AND NOT coalesce(startswith(error, '{UNREADABLE}'), false)")
+    rows = select(
+        rows,
+        f"""cluster_id, broker_id, polled_at, topics, kind = 'error' AS failed,
+        CASE WHEN kind <> 'error' THEN controller_id END AS controller_id,
+        CASE WHEN kind = 'error' THEN {_failure()} END AS failure,
+        coalesce(suspect, false) AS suspect,
+        lag(polled_at) OVER ({order}) AS before,
+        lag(kind = 'error') OVER ({order}) AS failed_before,
+        lag(kind = 'error', 2) OVER ({order}) AS failed_twice_before,
+        max(CASE WHEN kind <> 'error' THEN polled_at END) OVER (
+            {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS answered_before""",
     )
-    gap = f.unix_micros("polled_at") - f.unix_micros("before")
-    of_broker = Window.partitionBy("cluster_id", "broker_id")
-    return rows.withColumn("interval", f.percentile_approx(gap, 0.5).over(of_broker) / 1e6)
+    return select(
+        rows,
+        """*, percentile_approx(unix_micros(polled_at) - unix_micros(before), 0.5) OVER (
+            PARTITION BY cluster_id, broker_id
+        ) / 1e6 AS `interval`""",
+    )
 
 
-def _failure() -> Expression:
-    text = f.coalesce(f.col("error"), f.lit(""))
-    failure = f.lit(PollFailure.OTHER.value)
-    for kind, pattern in reversed(FAILURE_PATTERNS.items()):
-        failure = f.when(text.rlike(pattern), kind.value).otherwise(failure)
-    return failure
+def _failure() -> str:
+    cases = (f"WHEN regexp_like(error, '{pattern}') THEN '{kind}'" for kind, pattern in FAILURE_PATTERNS.items())
+    return f"CASE {' '.join(cases)} ELSE '{PollFailure.OTHER}' END"
 
 
 def voting_periods(metadata: DataFrame, start: datetime | None = None) -> DataFrame:
@@ -88,32 +83,28 @@ def voting_periods(metadata: DataFrame, start: datetime | None = None) -> DataFr
     `end` is the time of the cluster's last poll. A period that has not ended has a `stop` after it. `voted_until` is
     the time of the cluster's last poll before the window that begins at `start`; null if there is none.
     """
-    order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
-    at = f.unix_micros("polled_at")
-    patience = f.greatest(f.lit(SHORTEST_PATIENCE), 5 * f.coalesce("interval", f.lit(0.0)))
-    latest = at + f.floor(patience * 1e6)
-    good = ~f.col("failed") & ~f.col("suspect")
-    of_cluster = Window.partitionBy("cluster_id")
-    polls = metadata.select(
-        "cluster_id",
-        "broker_id",
-        at.alias("at"),
-        good.alias("good"),
-        f.least(latest, f.coalesce(f.lead(at).over(order), latest)).alias("stop"),
-        f.max(at).over(of_cluster).alias("end"),
-        f.max(f.when(f.col("polled_at") < f.lit(start), at)).over(of_cluster).alias("voted_until"),
+    order = "(PARTITION BY cluster_id, broker_id ORDER BY polled_at)"
+    is_before = "false" if start is None else f"polled_at < {time_literal(start)}"
+    polls = select(
+        metadata,
+        f"""cluster_id, broker_id, unix_micros(polled_at) AS at, NOT failed AND NOT suspect AS good,
+        unix_micros(polled_at) + CAST(
+            floor(greatest({SHORTEST_PATIENCE}, 5 * coalesce(`interval`, 0.0)) * 1e6) AS bigint
+        ) AS latest,
+        lead(unix_micros(polled_at)) OVER {order} AS next,
+        max(unix_micros(polled_at)) OVER (PARTITION BY cluster_id) AS end,
+        max(CASE WHEN {is_before} THEN unix_micros(polled_at) END) OVER (PARTITION BY cluster_id) AS voted_until""",
     )
-    order = Window.partitionBy("cluster_id", "broker_id").orderBy("at")
-    reductions = {"start": f.min("at"), "stop": f.max("stop"), "end": f.max("end"), "voted_until": f.max("voted_until")}
-    begins = ~f.coalesce(f.lag("good").over(order) & (f.lag("stop").over(order) >= f.col("at")), f.lit(False))
-    polls = polls.withColumn("begins", (f.col("good") & begins).cast("int"))
-    return (
-        polls.withColumn("period", f.sum("begins").over(order))
-        .where("good")
-        .groupBy("cluster_id", "broker_id", "period")
-        .agg(*(reduction.alias(name) for name, reduction in reductions.items()))
-        .drop("period")
-    )
+    polls = select(polls, "*, least(latest, coalesce(next, latest)) AS stop")
+    order = "(PARTITION BY cluster_id, broker_id ORDER BY at)"
+    continued = f"coalesce(lag(good) OVER {order} AND lag(stop) OVER {order} >= at, false)"
+    polls = select(polls, f"*, CAST(good AND NOT {continued} AS int) AS begins")
+    polls = select(polls, f"*, CAST(sum(begins) OVER {order} AS bigint) AS period").where("good")
+    return aggregate(
+        polls,
+        "cluster_id, broker_id, period",
+        "min(at) AS start, max(stop) AS stop, max(end) AS end, max(voted_until) AS voted_until",
+    ).drop("period")
 
 
 def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: DataFrame) -> DataFrame:
@@ -133,23 +124,22 @@ def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: Data
     if unattributed.isEmpty():
         return polls
     answered = later_polls.where("cluster_id <> '' and endpoint <> '' and kind <> 'error'")
-    broker_id = f.when(f.col("broker_id") >= 0, f.col("broker_id"))
-    owners = answered.groupBy("endpoint").agg(
-        f.min("cluster_id").alias("owner"),
-        f.max("cluster_id").alias("other_owner"),
-        f.min(broker_id).alias("owner_id"),
-        f.max(broker_id).alias("other_owner_id"),
+    is_broker = "CASE WHEN broker_id >= 0 THEN broker_id END"
+    owners = aggregate(
+        answered,
+        "endpoint",
+        f"""min(cluster_id) AS owner, max(cluster_id) AS other_owner,
+        min({is_broker}) AS owner_id, max({is_broker}) AS other_owner_id""",
     )
     # Skip endpoints that several clusters or brokers claim.
     owners = owners.where("owner = other_owner and owner_id <=> other_owner_id")
-    owners = owners.select("endpoint", "owner", "owner_id")
-    rows = unattributed.join(owners, "endpoint", "left")
-    same_broker = (f.col("broker_id") < 0) | f.col("broker_id").eqNullSafe(f.col("owner_id"))
-    attributed = f.col("owner").isNotNull() & same_broker & (f.col("kind") == "error")
+    rows = unattributed.join(owners.select("endpoint", "owner", "owner_id"), ["endpoint"], "left")
+    attributed = "(owner IS NOT NULL AND (broker_id < 0 OR broker_id <=> owner_id) AND kind = 'error')"
     if brokers.where("cluster_id = ''").isEmpty() and not brokers.isEmpty():
         rows = rows.where(attributed)
-    rows = rows.withColumn("cluster_id", f.when(attributed, f.col("owner")).otherwise(f.col("cluster_id")))
-    rows = rows.withColumn(
-        "broker_id", f.when(attributed, f.coalesce("owner_id", "broker_id")).otherwise(f.col("broker_id"))
+    rows = with_columns(
+        rows,
+        cluster_id=f"CASE WHEN {attributed} THEN owner ELSE cluster_id END",
+        broker_id=f"CASE WHEN {attributed} THEN coalesce(owner_id, broker_id) ELSE broker_id END",
     )
     return polls.where("cluster_id <> ''").unionByName(rows.select(*polls.columns))

@@ -13,7 +13,7 @@ from inspect import signature
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from kwire_pipeline.in_process.column import HASH, SqlColumn, column_of, functions, quoted
+from kwire_pipeline.in_process.dialect import MACROS, name_of, quoted, to_duckdb
 from kwire_pipeline.in_process.xxhash64 import xxhash64
 from kwire_pipeline.tables import ddl_schema, ddl_type
 
@@ -43,12 +43,13 @@ class InProcessSession:
         }
         self._database = duckdb.connect(":memory:", config=settings)
         self._database.execute("SET TimeZone = 'UTC'")
-        self._database.execute("CREATE MACRO size(list) AS len(list)")
-        self._database.create_function(HASH, _hash, None, "BIGINT", null_handling=FunctionNullHandling.SPECIAL)
+        for macro in MACROS:
+            self._database.execute(f"CREATE MACRO {macro}")
+        self._database.create_function("xxhash64", _hash, None, "BIGINT", null_handling=FunctionNullHandling.SPECIAL)
         self._names = (f"t{number}" for number in count())
 
     def close(self) -> None:
-        self._database.remove_function(HASH)  # otherwise, it keeps the database alive
+        self._database.remove_function("xxhash64")  # otherwise, it keeps the database alive
         self._database.close()
 
     def createDataFrame(self, rows: Iterable[Sequence[Any]], ddl: str) -> DataFrame:
@@ -166,33 +167,20 @@ class InProcessFrame:
 
     # Selections
 
-    def __getitem__(self, name: str) -> SqlColumn:
-        return column_of(name)
-
-    def select(self, *columns: SqlColumn | str) -> InProcessFrame:
+    def selectExpr(self, *expressions: str, clauses: str = "") -> InProcessFrame:
         items, names = [], []
-        for column in columns:
-            if isinstance(column, str) and column.endswith("*"):
-                of_struct = column.removesuffix("*").removesuffix(".")
-                items.append(f"{quoted(of_struct)}.*" if of_struct else "*")
-                names += [""] if of_struct else self.columns
-            else:
-                item = column_of(column)
-                items.append(f"{item} AS {quoted(item.name)}")
-                names.append(item.name)
-        return self._derived(f"SELECT {', '.join(items)} FROM {self.source()}", names if all(names) else None)
+        for expression in expressions:
+            name = name_of(expression)
+            is_plain = expression == name
+            items.append(f"{to_duckdb(expression)} AS {quoted(name)}" if is_plain else to_duckdb(expression))
+            names += self.columns if expression == "*" else [name]
+        sql = f"SELECT {', '.join(items)} FROM {self.source()} {clauses}"
+        return self._derived(sql, names if all(names) else None)
 
-    def where(self, condition: SqlColumn | str) -> InProcessFrame:
-        text = condition.replace("<=>", "IS NOT DISTINCT FROM") if isinstance(condition, str) else str(condition)
-        return self._derived(f"SELECT * FROM {self.source()} WHERE {text}", self._columns)
+    select = selectExpr
 
-    def withColumn(self, name: str, column: SqlColumn) -> InProcessFrame:
-        if name not in self.columns:
-            return self.select("*", column.alias(name))
-        return self.select(*(column.alias(name) if present == name else present for present in self.columns))
-
-    def withColumnRenamed(self, old: str, new: str) -> InProcessFrame:
-        return self.select(*(column_of(name).alias(new if name == old else name) for name in self.columns))
+    def where(self, condition: str) -> InProcessFrame:
+        return self._derived(f"SELECT * FROM {self.source()} WHERE {to_duckdb(condition)}", self._columns)
 
     def drop(self, *names: str) -> InProcessFrame:
         return self.select(*(name for name in self.columns if name not in names))
@@ -200,23 +188,24 @@ class InProcessFrame:
     def distinct(self) -> InProcessFrame:
         return self._derived(f"SELECT DISTINCT * FROM {self.source()}", self._columns)
 
-    def union(self, other: InProcessFrame) -> InProcessFrame:
-        return self._derived(f"FROM {self.source()} UNION ALL FROM {other.source()}", self._columns)
-
     def unionByName(self, other: InProcessFrame) -> InProcessFrame:
-        return self.union(other.select(*self.columns))
+        names = ", ".join(map(quoted, self.columns))
+        return self._derived(f"FROM {self.source()} UNION ALL SELECT {names} FROM {other.source()}", self._columns)
 
-    def join(self, other: InProcessFrame, on: str | list[str] | SqlColumn, how: str = "inner") -> InProcessFrame:
+    union = unionByName
+
+    def join(self, other: InProcessFrame, on: list[str], how: str = "inner") -> InProcessFrame:
         kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[how]
-        operands = f"{self.source()} AS l {kind} {other.source()} AS r"
-        if isinstance(on, SqlColumn):
-            return self._derived(f"SELECT * FROM {operands} ON {on}")
         # The keys come first, as in Spark.
-        keys = [on] if isinstance(on, str) else on
         others = [*self.columns, *(() if how in {"left_semi", "left_anti"} else other.columns)]
-        columns = [*keys, *(name for name in others if name not in keys)]
-        names = ", ".join(map(quoted, columns))
-        return self._derived(f"SELECT {names} FROM {operands} USING ({', '.join(map(quoted, keys))})", columns)
+        columns = [*on, *(name for name in others if name not in on)]
+        names, keys = ", ".join(map(quoted, columns)), ", ".join(map(quoted, on))
+        operands = f"{self.source()} AS l {kind} {other.source()} AS r"
+        return self._derived(f"SELECT {names} FROM {operands} USING ({keys})", columns)
+
+    def left_join(self, other: InProcessFrame, condition: str) -> InProcessFrame:
+        operands = f"{self.source()} AS l LEFT JOIN {other.source()} AS r ON {to_duckdb(condition)}"
+        return self._derived(f"SELECT * FROM {operands}")
 
     # The interface of Spark for the distribution of rows, which has no effect here
 
@@ -226,14 +215,17 @@ class InProcessFrame:
     def coalesce(self, _: int) -> InProcessFrame:
         return self
 
-    def sortWithinPartitions(self, *columns: SqlColumn | str) -> InProcessFrame:
-        order = ", ".join(str(column_of(column)) for column in columns)
+    def sortWithinPartitions(self, *expressions: str) -> InProcessFrame:
+        order = ", ".join(map(to_duckdb, expressions))
         return self._derived(f"SELECT * FROM {self.source()} ORDER BY {order}", self._columns)
 
     # Groups, and functions on Arrow data
 
-    def groupBy(self, *columns: SqlColumn | str) -> InProcessGroups:
-        return InProcessGroups(self, [column_of(column) for column in columns])
+    def aggregate(self, keys: list[str], aggregates: list[str]) -> InProcessFrame:
+        return self.selectExpr(*keys, *aggregates, clauses=f"GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}")
+
+    def groupBy(self, *keys: str) -> InProcessGroups:
+        return InProcessGroups(self, keys)
 
     def mapInArrow(
         self, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], ddl: str
@@ -247,19 +239,9 @@ class InProcessFrame:
 class InProcessGroups:
     """Rows grouped by columns."""
 
-    def __init__(self, frame: InProcessFrame, keys: list[SqlColumn]) -> None:
+    def __init__(self, frame: InProcessFrame, keys: Sequence[str]) -> None:
         self._frame = frame
         self._keys = keys
-
-    def agg(self, *aggregates: SqlColumn) -> InProcessFrame:
-        columns = [*self._keys, *aggregates]
-        selected = ", ".join(f"{column} AS {quoted(column.name)}" for column in columns)
-        keys = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
-        sql = f"SELECT {selected} FROM {self._frame.source()} GROUP BY {keys}"
-        return InProcessFrame(self._frame.sparkSession, sql, [column.name for column in columns])
-
-    def count(self) -> InProcessFrame:
-        return self.agg(functions.count("*").alias("count"))
 
     def cogroup(self, other: InProcessGroups) -> CoGroups:
         return CoGroups(self, other)
@@ -281,7 +263,7 @@ class InProcessGroups:
     def tables(self) -> dict[tuple[Any, ...], pa.Table]:
         """Return the rows by key."""
         table = self._frame.toArrow()
-        keys = zip(*(table[key.name].to_pylist() for key in self._keys), strict=True)
+        keys = zip(*(table[key].to_pylist() for key in self._keys), strict=True)
         positions: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for row, key in enumerate(keys):
             positions[key].append(row)

@@ -20,7 +20,7 @@ from kwire._util.readable import counted
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.rows import SCHEMA, to_rows
 from kwire.metadata.timestamps import microseconds
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import aggregate, broadcast, with_columns
 from kwire_pipeline.ingest.clock_faults import ANY_TIME
 from kwire_pipeline.ingest.extra_polls import EXTRA_POLLS, WINDOW, Reporter, are_extra, can_be_extra
 from kwire_pipeline.ingest.ingest_task import IngestTask
@@ -137,7 +137,7 @@ class LateFrames:
                 key: state for key, state in reopened.items() if (state["cluster"], state["broker"]) not in incomplete
             }
         # Ingest again what the brokers reported, in order of time; frames that bronze has already are dropped.
-        both = bronze.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
+        both = with_columns(bronze, late="false").unionByName(with_columns(frames, late="true"))
         clusters = self._record.progress.clusters | change.clusters
         reopen = self._task(reopened, clusters).reopen
         again = self._run(partition_by_reporter(both, "late").mapInArrow(reopen, MANIFEST))
@@ -261,7 +261,7 @@ class LateFrames:
     def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the time to reopen `from`, the broker, and the state then."""
         reporters = self._record.progress.reporters | change.reporters
-        brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")).alias("first"))
+        brokers = aggregate(frames, "cluster_id, broker_id", "min(unix_micros(polled_at)) AS first")
         reopened: dict[str, dict[str, Any]] = {}
         for cluster, broker_id, first in brokers.collect():
             # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
@@ -281,8 +281,8 @@ class LateFrames:
         files += [written.file for written in of_type(self._entries, WrittenFile) if written.table == "silver/polls"]
         polls = self._engine.read_files(self._location, "silver/polls", files, POLLS)
         counts = (
-            self._since(polls, reopened).groupBy("cluster_id", "broker_id").count().collect(),
-            bronze.groupBy("cluster_id", "broker_id").count().collect(),
+            _count_by_broker(self._since(polls, reopened)).collect(),
+            _count_by_broker(bronze).collect(),
         )
         in_silver, in_bronze = ({tuple(row[:2]): row[2] for row in rows} for rows in counts)
         return {
@@ -296,7 +296,7 @@ class LateFrames:
     ) -> tuple[DataFrame, int]:
         """Report and leave out the late frames of brokers. Returns the other frames, and the number of refused ones."""
         refused = 0
-        for cluster, broker_id, count in frames.groupBy("cluster_id", "broker_id").count().collect():
+        for cluster, broker_id, count in _count_by_broker(frames).collect():
             if (cluster, broker_id) in incomplete:
                 refused += count
                 reason = incomplete[cluster, broker_id]
@@ -304,7 +304,7 @@ class LateFrames:
                     f"{counted(count, 'late frame')} of broker {broker_id} of cluster {cluster!r}: {reason}"
                 )
         brokers = self._engine.frame(list(incomplete), "cluster_id string, broker_id int")
-        others = frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti")
+        others = frames.join(broadcast(brokers), ["cluster_id", "broker_id"], "left_anti")
         return others.select(*frames.columns), refused
 
     def _bronze_of(self, reopened: dict[str, dict[str, Any]]) -> DataFrame:
@@ -323,10 +323,10 @@ class LateFrames:
         """Return the polls of brokers since their times."""
         starts = self._engine.frame(
             sorted({(state["cluster"], state["broker"], state["from"]) for state in reopened.values()}),
-            "cluster_id string, broker_id int, from bigint",
+            "cluster_id string, broker_id int, since bigint",
         )
-        timed = polls.join(f.broadcast(starts), ["cluster_id", "broker_id"])
-        return timed.where(f.unix_micros("polled_at") >= f.col("from")).drop("from")
+        timed = polls.join(broadcast(starts), ["cluster_id", "broker_id"])
+        return timed.where("unix_micros(polled_at) >= since").drop("since")
 
     def _files_since(self, table: str, start: int) -> list[DataFile]:
         """Return the files of a table that may have rows since a time."""
@@ -349,6 +349,10 @@ class LateFrames:
 
     def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
         return self._engine.read_files(self._location, table, files, f"{schema}, date string").drop("date")
+
+
+def _count_by_broker(rows: DataFrame) -> DataFrame:
+    return aggregate(rows, "cluster_id, broker_id", "count(*) AS count")
 
 
 def _is_silver(entry: ManifestEntry) -> bool:

@@ -20,10 +20,10 @@ from kwire.metadata.fields import (
     topic_name,
 )
 from kwire.uuids import uuid_to_text
-from kwire_pipeline.silver.inputs import INPUTS
+from kwire_pipeline.silver.input_states import GroupOffsetsState, LogDirsState, add_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from kwire.capture.rows import RequestKey
@@ -61,12 +61,12 @@ class BrokerState:
         self._topic_ids: dict[str, UUID] = {}
         self._features: dict[str, tuple[int, int]] = {}
         self._lags: dict[tuple[str, int, int], list[int]] = {}
-        self._inputs = [(silver_input.api_keys, silver_input.state(self._add)) for silver_input in INPUTS]
+        self._inputs = (GroupOffsetsState(self._add), LogDirsState(self._add))
 
     def apply_input(self, at: int, message: Message) -> None:
-        """Apply a response of an input (`kwire_pipeline.silver.inputs`); other responses have no effect."""
-        for api_keys, state in self._inputs:
-            if message.api_key in api_keys:
+        """Apply a response about something else than metadata (`input_states`); other responses have no effect."""
+        for state in self._inputs:
+            if message.api_key in state.api_keys:
                 state.apply(at, message)
 
     def _add(self, table: str, at: int, *values: Any) -> None:
@@ -76,24 +76,15 @@ class BrokerState:
 
     def apply_brokers(self, at: int, brokers: Iterable[Any]) -> None:
         """Apply the brokers of a Metadata response, which lists all live brokers."""
-        reported = {broker.node_id: broker for broker in brokers}
-        self._replace(at, "brokers", self._brokers, reported, broker_fields)
+        reported = {broker.node_id: broker_fields(broker) for broker in brokers}
+        add_changes(self._add, "brokers", at, self._brokers, reported)
         self._brokers = reported
 
     def apply_registrations(self, at: int, nodes: Iterable[Any]) -> None:
         """Apply the brokers of a DescribeCluster response, which lists all of them."""
-        reported = {node.broker_id: node for node in nodes}
-        self._replace(at, "registrations", self._registrations, reported, _registration_fields)
+        reported = {node.broker_id: (node.host, node.port, node.rack, node.is_fenced) for node in nodes}
+        add_changes(self._add, "registrations", at, self._registrations, reported)
         self._registrations = reported
-
-    def _replace(
-        self, at: int, table: str, before: dict[int, Any], after: dict[int, Any], fields: Callable[[Any], SilverRow]
-    ) -> None:
-        for broker_id, old, new in keyed_changes(before, after):
-            if new is None:
-                self._add(table, at, broker_id, "gone", *fields(old))
-            elif old is None or fields(old) != fields(new):
-                self._add(table, at, broker_id, "set", *fields(new))
 
     def apply_topics(self, at: int, topics: Iterable[Any], *, complete: bool) -> int:
         """Apply the topics of a response and return how many of them changed.
@@ -124,7 +115,7 @@ class BrokerState:
         fields = _topic_columns(reported, topic_id)
         if recreated:
             self._remove_resource(at, ("topic", name))
-            for _, state in self._inputs:
+            for state in self._inputs:
                 state.remove_topic(at, name)
         changed = previous != fields
         if changed:
@@ -151,7 +142,7 @@ class BrokerState:
         for index, _, partition in partition_changes(None, topic):
             self._add("partitions", at, name, fields[0], index, "gone", *(partition or ()))
         self._remove_resource(at, ("topic", name))
-        for _, state in self._inputs:
+        for state in self._inputs:
             state.remove_topic(at, name)
 
     def _apply_lags(self, at: int, name: str, before: Any, after: Any) -> None:
@@ -181,16 +172,11 @@ class BrokerState:
 
     def apply_configs(self, at: int, resource: tuple[str, str], configs: Mapping[str, ConfigFields]) -> None:
         """Apply all configs of a resource."""
-        for key, old, new in keyed_changes(self.configs.get(resource, {}), configs):
-            if new is not None:
-                self._add("configs", at, *resource, key, "set", *new)
-            elif old is not None:
-                self._add("configs", at, *resource, key, "gone", *old)
+        add_changes(self._add, "configs", at, self.configs.get(resource, {}), configs, *resource)
         self.configs[resource] = configs
 
     def _remove_resource(self, at: int, resource: tuple[str, str]) -> None:
-        for key, config in self.configs.pop(resource, {}).items():
-            self._add("configs", at, *resource, key, "gone", *config)
+        add_changes(self._add, "configs", at, self.configs.pop(resource, {}), {}, *resource)
 
     # ApiVersions
 
@@ -258,7 +244,3 @@ def resource_type_code(name: str) -> int:
 def _topic_columns(topic: TopicFields, topic_id: UUID | None) -> SilverRow:
     """Return the columns of a topic with the id that is known: old versions of Metadata do not report it."""
     return None if topic_id is None else uuid_to_text(topic_id), *topic[1:]
-
-
-def _registration_fields(node: Any) -> SilverRow:
-    return node.host, node.port, node.rack, node.is_fenced

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire import Decoder, decode, encode, frame
 from kwire.capture.rows import RowKind
@@ -25,7 +25,7 @@ from kwire.metadata.plausibility import EmptyResponseFilter
 from kwire.metadata.requested_topics import payload_requests_all_topics
 from kwire.metadata.timestamps import microseconds
 from kwire_pipeline.silver.broker_state import BrokerState, resource_of, resource_type_code
-from kwire_pipeline.silver.inputs import INPUTS
+from kwire_pipeline.silver.input_states import GroupOffsetsState, LogDirsState
 from kwire_pipeline.silver.poll_gaps import CARRIED_POLL, PollGaps
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
@@ -47,14 +47,14 @@ CONTEXT_BYTES = 32
 """Number of bytes before and after an error that `bad_frames` has. Chosen: enough to see the field."""
 
 
-class _LastResponse:
+INPUT_API_KEYS = GroupOffsetsState.api_keys | LogDirsState.api_keys
+
+
+class _LastResponse(NamedTuple):
     """The last response to a request that was recorded with its bytes."""
 
-    __slots__ = ("message", "row")
-
-    def __init__(self, row: Row, message: Message) -> None:
-        self.row = row
-        self.message = message
+    row: Row
+    message: Message
 
 
 class _EmptyResponses:
@@ -260,17 +260,15 @@ class StateBuilder:
         """Return whether a response is suspect."""
         if row.api_key not in {METADATA, DESCRIBE_CLUSTER} or not payload_requests_all_topics(row.request, row.dialect):
             return False
-        key = (*reporter_of(row), row.api_key)
-        if key not in self._empty_responses:
-            self._empty_responses[key] = _EmptyResponses()
-        return self._empty_responses[key].is_suspect(row, full_row, message)
+        responses = self._empty_responses.setdefault((*reporter_of(row), row.api_key), _EmptyResponses())
+        return responses.is_suspect(row, full_row, message)
 
     def _remember(self, state: BrokerState, row: Row, message: Message) -> None:
         self._last.pop(row.request_key, None)  # keeps them in order of time
         self._last[row.request_key] = _LastResponse(row, message)
         if row.api_key == DESCRIBE_CONFIGS:
             self._forget_config_requests(state)
-        elif any(row.api_key in silver_input.api_keys for silver_input in INPUTS):
+        elif row.api_key in INPUT_API_KEYS:
             self._forget_input_requests(row)
 
     def _forget_input_requests(self, row: Row) -> None:
@@ -333,10 +331,9 @@ class StateBuilder:
 
     def _state(self, row: Row) -> BrokerState:
         reporter = reporter_of(row)
-        state = self._states.get(reporter)
-        if state is None:
-            state = self._states[reporter] = BrokerState(reporter, self.rows)
-        return state
+        if reporter not in self._states:
+            self._states[reporter] = BrokerState(reporter, self.rows)
+        return self._states[reporter]
 
     def _cluster(self, row: Row, message: Message | None) -> str:
         """Return the cluster id of the row, of the response, or of the last response of that broker."""
@@ -389,32 +386,20 @@ class StateBuilder:
 
     def set_aside(self, row: Row, *, is_ahead: bool) -> None:
         """Add the row of `bad_frames` about a poll that is not applied because its poller's clock was wrong."""
-        kind = "clock_ahead" if is_ahead else "clock_behind"
-        self.rows["bad_frames"].append(
-            (
-                row.cluster_id,
-                microseconds(row.polled_at),
-                row.broker_id,
-                row.api_key,
-                row.api_version,
-                kind,
-                None,
-                "",
-                None,
-                row.poller_id,
-            )
-        )
+        self._add_bad_row(row, "clock_ahead" if is_ahead else "clock_behind")
 
     def _add_bad_frame(self, row: Row, kind: str, offset: int | None, path: str, around: bytes) -> None:
         if row.kind == RowKind.CARRIED:
             return
-        at = microseconds(row.polled_at)
-        position = kind, offset, path, around
-        self.rows["bad_frames"].append(
-            (row.cluster_id, at, row.broker_id, row.api_key, row.api_version, *position, row.poller_id)
-        )
+        self._add_bad_row(row, kind, offset, path, around)
         where = "" if offset is None else f" at byte {offset}"
         self._add_poll(row, error=f"unreadable answer: {kind}{where}")
+
+    def _add_bad_row(
+        self, row: Row, kind: str, offset: int | None = None, path: str = "", around: bytes | None = None
+    ) -> None:
+        poll = row.cluster_id, microseconds(row.polled_at), row.broker_id, row.api_key, row.api_version
+        self.rows["bad_frames"].append((*poll, kind, offset, path, around, row.poller_id))
 
 
 def _configs_row(state: BrokerState, rows: list[Row]) -> Row:

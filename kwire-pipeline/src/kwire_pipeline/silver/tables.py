@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kwire_pipeline.silver.inputs import INPUTS
 from kwire_pipeline.tables import CHANGE, PARTITION, POLLER_ID, REPORTED, TOPIC, Column, Table
 
 _TOPIC_ID = Column(
     "topic_id", "string", "the topic's id (KIP-516) as Kafka writes it, 22 characters; null without topic ids"
+)
+
+_GROUP = Column("group", "string", "the group's id")
+_LOG_DIR = Column("log_dir", "string", "the path of the directory on the broker")
+
+_LISTED_BROKER = (
+    *REPORTED,
+    Column("node_id", "int", "the listed broker"),
+    CHANGE,
+    Column("host", "string", "its advertised host name or address"),
+    Column("port", "int", "its advertised port"),
+    Column("rack", "string", "its rack (`broker.rack`, KIP-36); null if not configured"),
 )
 
 _POLL = (
@@ -25,25 +36,13 @@ _TABLES = (
     Table(
         "brokers",
         "The brokers that a broker lists in its Metadata responses.",
-        (
-            *REPORTED,
-            Column("node_id", "int", "the listed broker"),
-            CHANGE,
-            Column("host", "string", "its advertised host name or address"),
-            Column("port", "int", "its advertised port"),
-            Column("rack", "string", "its rack (`broker.rack`, KIP-36); null if not configured"),
-        ),
+        _LISTED_BROKER,
     ),
     Table(
         "registrations",
         "The brokers that DescribeCluster lists; from version 2 on, fenced brokers too.",
         (
-            *REPORTED,
-            Column("node_id", "int", "the listed broker"),
-            CHANGE,
-            Column("host", "string", "its advertised host name or address"),
-            Column("port", "int", "its advertised port"),
-            Column("rack", "string", "its rack (`broker.rack`, KIP-36); null if not configured"),
+            *_LISTED_BROKER,
             Column("fenced", "boolean", "whether it is fenced (KIP-1073; false before version 2)"),
         ),
     ),
@@ -127,7 +126,70 @@ _TABLES = (
             Column("last", "bigint", "the last lag", "records"),
         ),
     ),
-    *(table for silver_input in INPUTS for table in silver_input.tables),
+    Table(
+        "groups",
+        "The groups that a broker coordinates.",
+        (
+            *REPORTED,
+            _GROUP,
+            CHANGE,
+            Column("state", "string", "its state, such as 'Stable' or 'Empty'; '' before Kafka 2.6"),
+            Column("type", "string", "'classic', 'consumer', ...; '' before Kafka 3.8"),
+            Column(
+                "protocol_type", "string", "the kind of its members, such as 'consumer'; '' if it only commits offsets"
+            ),
+        ),
+    ),
+    Table(
+        "group_offsets",
+        "The committed offsets of groups.",
+        (
+            *REPORTED,
+            _GROUP,
+            TOPIC,
+            PARTITION,
+            CHANGE,
+            Column("committed_offset", "bigint", "the offset of the next record that the group reads"),
+        ),
+    ),
+    Table(
+        "log_ends",
+        "The ends of the logs of partitions.",
+        (
+            *REPORTED,
+            TOPIC,
+            PARTITION,
+            CHANGE,
+            Column("log_end", "bigint", "the high watermark: the offset after the last record that consumers can read"),
+        ),
+    ),
+    Table(
+        "log_dirs",
+        "The log directories of a broker.",
+        (
+            *REPORTED,
+            _LOG_DIR,
+            CHANGE,
+            Column("error_code", "int", "0; 56 if the directory is offline"),
+            Column("total_bytes", "bigint", "size of its volume; -1 if unknown (before Kafka 3.3)", "bytes"),
+            Column("usable_bytes", "bigint", "usable space of its volume; -1 if unknown (before Kafka 3.3)", "bytes"),
+            Column("is_cordoned", "boolean", "whether it gets no new partitions"),
+        ),
+    ),
+    Table(
+        "topic_sizes",
+        "The replicas of a topic in a log directory.",
+        (
+            *REPORTED,
+            _LOG_DIR,
+            TOPIC,
+            CHANGE,
+            Column("replicas", "int", "number of replicas, without future ones", "replicas"),
+            Column("bytes", "bigint", "size of their log segments", "bytes"),
+            Column("future_replicas", "int", "replicas that are moving to this directory", "replicas"),
+            Column("future_bytes", "bigint", "size of their log segments", "bytes"),
+        ),
+    ),
     Table(
         "polls",
         "Every poll, and whether it succeeded.",

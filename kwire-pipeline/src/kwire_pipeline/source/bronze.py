@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire._util.readable import counted
 from kwire.errors import KwireError
 from kwire_pipeline.base_tables import BRONZE
-from kwire_pipeline.in_process import f
+from kwire_pipeline.in_process import distribute
 from kwire_pipeline.tables import ddl_type
 
 if TYPE_CHECKING:
@@ -78,16 +78,16 @@ def normalize(frames: DataFrame) -> DataFrame:
     if "polled_at" not in frames.columns:
         raise MissingPollTime
     check_types(frames)
-    columns = {name: f.col(name) if name in frames.columns else f.lit(None) for name in COLUMNS}
+    columns = {name: name if name in frames.columns else "NULL" for name in COLUMNS}
     if "request_hex" in frames.columns:
-        columns["request"] = f.coalesce(columns["request"].cast("binary"), f.unhex("request_hex"))
-    columns["kind"] = f.coalesce(columns["kind"], f.when(columns["frame"].isNotNull(), "full").otherwise("error"))
-    columns["dialect"] = f.coalesce(columns["dialect"], f.lit("kafka"))
+        columns["request"] = f"coalesce(CAST({columns['request']} AS binary), unhex(request_hex))"
+    columns["kind"] = f"coalesce({columns['kind']}, CASE WHEN {columns['frame']} IS NULL THEN 'error' ELSE 'full' END)"
+    columns["dialect"] = f"coalesce({columns['dialect']}, 'kafka')"
     for unknown in ("broker_id", "api_key", "api_version"):
-        columns[unknown] = f.coalesce(columns[unknown], f.lit(-1))
-    columns["endpoint"] = f.coalesce(columns["endpoint"], f.lit(""))
-    columns["poller_id"] = f.nullif(columns["poller_id"].cast("string"), f.lit(""))
-    return frames.select(*(columns[name].cast(type).alias(name) for name, type in COLUMNS.items()))
+        columns[unknown] = f"coalesce({columns[unknown]}, -1)"
+    columns["endpoint"] = f"coalesce({columns['endpoint']}, '')"
+    columns["poller_id"] = f"nullif(CAST({columns['poller_id']} AS string), '')"
+    return frames.selectExpr(*(f"CAST({columns[name]} AS {type}) AS {name}" for name, type in COLUMNS.items()))
 
 
 def check_types(frames: DataFrame) -> None:
@@ -162,13 +162,10 @@ def partition_by_broker(rows: DataFrame, *then: str) -> DataFrame:
 
     While the cluster or the broker is not known, the endpoint identifies the broker.
     """
-    unknown = f.col("cluster_id").isNull() | (f.col("broker_id") < 0)
-    endpoint = f.when(unknown, f.col("endpoint")).otherwise("")
-    key = [f.col("cluster_id"), f.col("broker_id"), endpoint, f.col("poller_id")]
-    return rows.repartition(*key).sortWithinPartitions(*key, "polled_at", *then)
+    endpoint = "CASE WHEN cluster_id IS NULL OR broker_id < 0 THEN endpoint ELSE '' END"
+    return distribute(rows, f"cluster_id, broker_id, {endpoint}, poller_id", ", ".join(("polled_at", *then)))
 
 
 def partition_by_reporter(rows: DataFrame, *then: str) -> DataFrame:
     """Return rows of known clusters, partitioned as silver identifies brokers: unknown brokers together as -1."""
-    key = ["cluster_id", "broker_id"]
-    return rows.repartition(*key).sortWithinPartitions(*key, "polled_at", *then)
+    return distribute(rows, "cluster_id, broker_id", ", ".join(("polled_at", *then)))

@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from kwire_pipeline.silver.inputs import INPUTS
 from kwire_pipeline.store import delta_table
 from kwire_pipeline.store.errors import DamagedStore
 from kwire_pipeline.store.manifest import FileKind
@@ -32,7 +31,7 @@ KEPT = timedelta(days=7)
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Event tables: days past retention are deleted. Other tables of silver hold current state and never expire."""
 
-RESUMED = {"silver/partitions", *(f"silver/{name}" for silver_input in INPUTS for name in silver_input.resumed)}
+RESUMED = {f"silver/{name}" for name in ("partitions", "group_offsets", "log_ends", "log_dirs", "topic_sizes")}
 """Tables of silver that are part of savepoints: their old days can be deleted once gold has a later savepoint."""
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kwire_pipeline.in_process import Window, f, run_in_process
+from kwire_pipeline.in_process import (
+    aggregate,
+    broadcast,
+    divide,
+    left_join,
+    run_in_process,
+    select,
+    time_literal,
+    with_columns,
+)
 from kwire_pipeline.in_process.xxhash64 import xxhash64
 
 if TYPE_CHECKING:
@@ -24,47 +33,56 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 
 
+ORDER = "PARTITION BY group ORDER BY at, name"
+
+
 def selected(rows: DataFrame) -> DataFrame:
     """Return expressions over the rows whose meaning is not the same in each dialect of SQL."""
-    order = Window.partitionBy("group").orderBy("at", "name")
-    return rows.select(
-        "name",
-        f.xxhash64("name", "number", f.size("numbers"), "numbers").alias("hash"),
-        f.pmod(f.xxhash64("name"), f.lit(16)).alias("bucket"),
-        f.array_except("numbers", f.array(f.lit(2))).alias("except"),
-        f.array_intersect("numbers", f.array(f.lit(1), f.lit(2))).alias("intersect"),
-        f.sort_array("numbers").alias("sorted"),
-        f.filter("numbers", lambda value, i: (i == 0) | (value > f.get("numbers", i - 1))).alias("rising"),
-        f.transform("numbers", lambda value: f.struct(value.alias("of"))).alias("structs"),
-        f.get("numbers", f.lit(0)).alias("first"),
-        f.when(f.col("number") > 2, "many")
-        .when(f.col("number") < 0, "negative")
-        .otherwise(f.col("name"))
-        .alias("case"),
-        f.col("name").eqNullSafe(f.lag("name").over(order)).alias("as_before"),
-        f.last(f.when(f.col("number") > 0, f.col("number")), ignorenulls=True)
-        .over(order.rowsBetween(Window.unboundedPreceding, -1))
-        .alias("last_positive"),
-        f.sum(f.col("number").cast("bigint")).over(order).alias("sum"),
-        f.percentile_approx("number", 0.5).over(Window.partitionBy("group")).alias("median"),
-        f.date_format("at", "yyyy-MM-dd").alias("day"),
-        f.unix_micros(f.date_trunc("hour", "at")).alias("hour"),
-        f.floor(f.col("number") / 2.0).alias("half"),
-        f.coalesce(f.col("name").rlike("(?i)ABC"), f.lit(False)).alias("matches"),
+    return select(
+        rows,
+        f"""name,
+        xxhash64(name, number, size(numbers), numbers) AS hash,
+        pmod(xxhash64(name), 16) AS bucket,
+        array_except(numbers, array(2)) AS except_2,
+        array_intersect(numbers, array(1, 2)) AS intersected,
+        array_compact(array(name, group)) AS compacted,
+        sort_array(numbers) AS sorted,
+        filter(numbers, value -> value > number) AS greater,
+        transform(numbers, value -> CAST(struct(value, 'it, too') AS struct<of:int,at:string>)) AS structs,
+        map_from_entries(array(struct('group', group))) AS facts,
+        try_element_at(numbers, 1) AS first,
+        CASE WHEN number > 2 THEN 'many' WHEN number < 0 THEN 'negative' ELSE name END AS size,
+        name <=> lag(name) OVER ({ORDER}) AS as_before,
+        CAST(sum(number) OVER ({ORDER}) AS bigint) AS sum,
+        percentile_approx(number, 0.5) OVER (PARTITION BY group) AS median,
+        date_format(at, 'yyyy-MM-dd') AS day,
+        CAST(hour(at) AS int) AS hour,
+        unix_micros(date_trunc('hour', at)) AS began,
+        timestamp_micros(unix_micros(at) + 1) AS later,
+        CAST(floor(number / 2.0) AS bigint) AS half,
+        regexp_like(name, '(?i)ABC') AS matches,
+        startswith(name, 'x') AS starts,
+        unhex(name) AS bytes,
+        CAST(NULL AS array<string>) AS nothing,
+        at > {time_literal(NOON)} AS after_noon""",
     )
 
 
 def summed(rows: DataFrame) -> DataFrame:
     """Return groups of the rows, joined with the rows themselves."""
-    groups = rows.groupBy("group").agg(
-        f.count("*").alias("rows"),
-        f.avg("number").alias("mean"),
-        f.sort_array(f.collect_set("name")).alias("names"),
-        f.max_by(f.struct("name", "number"), f.struct("number", "name")).alias("largest"),
+    groups = aggregate(
+        rows,
+        "group AS of_group",
+        """count(*) AS rows, avg(number) AS mean, sort_array(collect_set(name)) AS names,
+        max_by(name, struct(number, name)) AS largest""",
     )
-    exploded = rows.withColumn("number", f.explode("numbers")).where("number <> 2 and name is not null")
-    joined = exploded.join(groups, "group", "left").drop("numbers")
-    return joined.unionByName(rows.join(groups, ["group"], "left_anti").join(groups, "group", "left").drop("numbers"))
+    exploded = with_columns(rows, number="explode(numbers)").where("number <> 2 AND name IS NOT NULL")
+    joined = left_join(exploded, groups, "`group` <=> of_group").drop("numbers")
+    named, others = divide(rows, "name", ["it's", "x"])
+    absent = broadcast(select(named, "group, name"))
+    return joined.unionByName(
+        left_join(others.join(absent, ["group"], "left_anti"), groups, "false").select(*joined.columns)
+    )
 
 
 def test_queries_give_rows_of_spark(spark: SparkSession) -> None:

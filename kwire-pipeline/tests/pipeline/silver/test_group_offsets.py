@@ -8,7 +8,7 @@ from kwire.messages.kafka.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from kwire_pipeline.silver.inputs.group_offsets import GroupOffsetsState
+from kwire_pipeline.silver.input_states import GroupOffsetsState
 
 
 def test_negative_offsets_are_not_commits() -> None:

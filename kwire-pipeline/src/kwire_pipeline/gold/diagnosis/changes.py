@@ -39,9 +39,7 @@ def config_changes(signals: Signals) -> list[Incident]:
         group = ("throttle" if THROTTLE in key else scope, signal.detail["resource"] if scope == "broker" else "")
         incident = latest.get(group)
         if incident is None or signal.at != incident.first_sign_at:
-            began = min(signal.earliest, signal.at)
-            incident = Incident(IncidentKind.CONFIG_CHANGED, _CAUSES[group[0]], began, signal.at, Sign.CONFIGS)
-            incident.add_sign(Sign.CONFIGS, signal.at)
+            incident = Incident.of(IncidentKind.CONFIG_CHANGED, _CAUSES[group[0]], signal, Sign.CONFIGS)
             incident.attributes["scope"] = scope
             if scope == "broker":
                 incident.broker_id = int(signal.detail["resource"])
@@ -73,11 +71,8 @@ def controller_moves(signals: Signals) -> list[Incident]:
         if new == controller:
             continue
         cause = f"the controller moved from broker {controller} to {new}"
-        incident = Incident(
-            IncidentKind.CONTROLLER_MOVED, cause, signal.earliest, signal.at, Sign.CONTROLLER, broker_id=new
-        )
+        incident = Incident.of(IncidentKind.CONTROLLER_MOVED, cause, signal, Sign.CONTROLLER, new)
         incident.ended_at = signal.at
-        incident.add_sign(Sign.CONTROLLER, signal.at)
         incident.attributes |= {"from": str(controller), "to": str(new)}
         controller = new
         incidents.append(incident)

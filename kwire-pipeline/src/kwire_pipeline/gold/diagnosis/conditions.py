@@ -12,6 +12,8 @@ from kwire_pipeline.gold.diagnosis.incident import Incident, IncidentKind, Sign
 from kwire_pipeline.gold.diagnosis.signal import SignalKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kwire_pipeline.gold.diagnosis.signal import Signal, Signals
 
 _STALL_CAUSES = {
@@ -39,31 +41,47 @@ def _subject(signal: Signal) -> str:
     return f"{signal.detail.get('resource_type', '')}/{signal.detail.get('resource') or 'default'}"
 
 
+class _Conditions:
+    """The incidents of subjects, each from the first affected part (a partition, a config) until none is affected."""
+
+    def __init__(self) -> None:
+        self.incidents: list[Incident] = []
+        self._lasting: dict[object, tuple[Incident, set[object]]] = {}
+
+    def begin(self, subject: object, parts: Iterable[object], incident: Incident) -> Incident:
+        """Add affected parts, and return the incident of the subject: the one that lasts, or else the given one."""
+        if subject not in self._lasting:
+            self._lasting[subject] = incident, set()
+            self.incidents.append(incident)
+        lasting, affected = self._lasting[subject]
+        affected.update(parts)
+        return lasting
+
+    def end(self, subject: object, parts: Iterable[object], at: int) -> None:
+        """Remove affected parts; without any, the incident of the subject ends."""
+        if subject in self._lasting:
+            incident, affected = self._lasting[subject]
+            affected.difference_update(parts)
+            if not affected:
+                incident.ended_at = at
+                del self._lasting[subject]
+
+
 def stalled_groups(signals: Signals) -> list[Incident]:
     """Return stalls by time: one for a group, from the first stalled partition until none is."""
-    incidents: list[Incident] = []
-    open_incidents: dict[str, Incident] = {}
-    stalled: dict[str, set[int]] = {}
+    conditions = _Conditions()
     for signal in signals.of(SignalKind.GROUP_STALLED, SignalKind.GROUP_CONTINUED):
         group = _subject(signal)
-        incident = open_incidents.get(group)
-        if signal.kind == SignalKind.GROUP_STALLED:
-            if incident is None:
-                cause = _STALL_CAUSES[signal.detail.get("state") in {"Empty", "Dead"}]
-                incident = Incident(IncidentKind.GROUP_STALLED, cause, signal.earliest, signal.at, Sign.COMMITS)
-                incident.subject = incident.attributes["group"] = group
-                open_incidents[group] = incident
-                incidents.append(incident)
-            incident.add_sign(Sign.COMMITS, signal.at)
-            incident.topics.update(signal.topics)
-            incident.partitions.add(signal)
-            stalled.setdefault(group, set()).update(signal.partition_hashes)
-        elif incident is not None:
-            stalled[group].difference_update(signal.partition_hashes)
-            if not stalled[group]:
-                incident.ended_at = signal.at
-                del open_incidents[group]
-    return incidents
+        if signal.kind == SignalKind.GROUP_CONTINUED:
+            conditions.end(group, signal.partition_hashes, signal.at)
+            continue
+        cause = _STALL_CAUSES[signal.detail.get("state") in {"Empty", "Dead"}]
+        stalled = Incident.of(IncidentKind.GROUP_STALLED, cause, signal, Sign.COMMITS)
+        incident = conditions.begin(group, signal.partition_hashes, stalled)
+        incident.subject = incident.attributes["group"] = group
+        incident.topics.update(signal.topics)
+        incident.partitions.add(signal)
+    return conditions.incidents
 
 
 _DEVIATION = "configs differ from the desired ones"
@@ -71,32 +89,20 @@ _DEVIATION = "configs differ from the desired ones"
 
 def deviating_configs(signals: Signals) -> list[Incident]:
     """Return deviations, one for a resource, from the first config that deviates until none does."""
-    incidents: list[Incident] = []
-    open_incidents: dict[str, Incident] = {}
-    deviating: dict[str, set[str]] = {}
-    # An incident lasts while any config of its resource deviates.
+    conditions = _Conditions()
     for signal in signals.of(SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED):
-        kind, name, key = (signal.detail.get(field, "") for field in ("resource_type", "resource", "key"))
-        resource = _subject(signal)
-        incident = open_incidents.get(resource)
-        if signal.kind == SignalKind.CONFIG_DEVIATED:
-            if incident is None:
-                incident = Incident(IncidentKind.CONFIG_DRIFTED, _DEVIATION, signal.at, signal.at, Sign.CONFIGS)
-                incident.subject = incident.attributes["resource"] = resource
-                incident.add_sign(Sign.CONFIGS, signal.at)
-                if kind == "topic":
-                    incident.topics.add(name)
-                open_incidents[resource] = incident
-                incidents.append(incident)
-            deviating.setdefault(resource, set()).add(key)
-            value, desired = (signal.detail.get(field, "(unset)") for field in ("value", "desired_value"))
-            incident.attributes[key] = f"{value}, desired {desired}"
-        elif incident is not None:
-            deviating[resource].discard(key)
-            if not deviating[resource]:
-                incident.ended_at = signal.at
-                del open_incidents[resource]
-    return incidents
+        resource, key = _subject(signal), signal.detail.get("key", "")
+        if signal.kind == SignalKind.CONFIG_CONFORMS:
+            conditions.end(resource, [key], signal.at)
+            continue
+        drifted = Incident.of(IncidentKind.CONFIG_DRIFTED, _DEVIATION, signal, Sign.CONFIGS)
+        incident = conditions.begin(resource, [key], drifted)
+        incident.subject = incident.attributes["resource"] = resource
+        if signal.detail.get("resource_type") == "topic":
+            incident.topics.add(signal.detail.get("resource", ""))
+        value, desired = (signal.detail.get(field, "(unset)") for field in ("value", "desired_value"))
+        incident.attributes[key] = f"{value}, desired {desired}"
+    return conditions.incidents
 
 
 class _Rule(NamedTuple):
@@ -130,21 +136,18 @@ def faulty_log_dirs(signals: Signals) -> list[Incident]:
 
 
 def _log_dir_incidents(signals: Signals, rule: _Rule) -> list[Incident]:
-    incidents: list[Incident] = []
-    open_incidents: dict[tuple[int, str], Incident] = {}
+    conditions = _Conditions()
     for signal in signals.of(rule.begins, rule.ends):
-        key = signal.broker_id, _subject(signal)
+        log_dir = _subject(signal)
+        subject = signal.broker_id, log_dir
         if signal.kind == rule.ends:
-            if key in open_incidents:
-                open_incidents.pop(key).ended_at = signal.at
-        elif key not in open_incidents:
-            incident = Incident(rule.kind, rule.cause, signal.earliest, signal.at, Sign.LOG_DIR, signal.broker_id)
-            incident.subject = _subject(signal)
-            incident.add_sign(Sign.LOG_DIR, signal.at)
-            incident.attributes.update(signal.detail)
-            open_incidents[key] = incident
-            incidents.append(incident)
-    return incidents
+            conditions.end(subject, [log_dir], signal.at)
+            continue
+        incident = Incident.of(rule.kind, rule.cause, signal, Sign.LOG_DIR, signal.broker_id)
+        incident.subject = log_dir
+        incident.attributes.update(signal.detail)
+        conditions.begin(subject, [log_dir], incident)
+    return conditions.incidents
 
 
 _KINDS = {

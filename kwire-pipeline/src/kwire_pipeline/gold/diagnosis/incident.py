@@ -118,6 +118,13 @@ class Incident:
     subject: str = ""
     """The subject besides a broker, such as a group; '' if the broker or topics identify the incident."""
 
+    @classmethod
+    def of(cls, kind: IncidentKind, cause: str, signal: Signal, sign: Sign, broker_id: int | None = None) -> Incident:
+        """Return the incident whose first sign is a signal."""
+        incident = cls(kind, cause, min(signal.earliest, signal.at), signal.at, sign, broker_id)
+        incident.add_sign(sign, signal.at)
+        return incident
+
     def add_sign(self, sign: Sign, at: int) -> None:
         """Record a sign, unless an earlier one of its kind is known."""
         if at < self.seen_at.get(sign, at + 1):

@@ -50,9 +50,7 @@ def reassignments(signals: Signals) -> list[Incident]:
         if late and signal.kind == SignalKind.LEADER_REASSIGNED:
             continue
         if now is None or late:
-            now = Incident(
-                IncidentKind.REASSIGNMENT, "replica lists were changed", signal.earliest, signal.at, Sign.REPLICAS
-            )
+            now = Incident.of(IncidentKind.REASSIGNMENT, "replica lists were changed", signal, Sign.REPLICAS)
             incidents.append(now)
         now.ended_at = None if moving else signal.at
         now.topics.update(signal.topics)
@@ -140,15 +138,8 @@ def _lags(signals: Signals, explained: Iterable[Incident]) -> tuple[list[Inciden
         elif not _explained(signal, others, signals.settle, {broker_id, signal.other_broker_id}):
             if incident is None:
                 cause = "replicas fell out of sync while their broker responded"
-                incident = now[broker_id] = Incident(
-                    IncidentKind.REPLICA_LAGGING,
-                    cause,
-                    signal.earliest,
-                    signal.at,
-                    Sign.ISR_SHRINK,
-                    broker_id=broker_id,
-                )
-                incident.add_sign(Sign.ISR_SHRINK, signal.at)
+                incident = Incident.of(IncidentKind.REPLICA_LAGGING, cause, signal, Sign.ISR_SHRINK, broker_id)
+                now[broker_id] = incident
                 level[broker_id] = 0
                 incidents.append(incident)
             level[broker_id] += signal.partitions
@@ -177,9 +168,8 @@ def _bursts(signals: list[Signal], settle: int, kind: IncidentKind, cause: str) 
     for signal in signals:
         incident = incidents[-1] if incidents else None
         if incident is None or signal.at - (incident.ended_at or 0) > settle:
-            incident = Incident(kind, cause, signal.earliest, signal.at, Sign.LEADERS_MOVED)
+            incident = Incident.of(kind, cause, signal, Sign.LEADERS_MOVED)
             incidents.append(incident)
-        incident.add_sign(Sign.LEADERS_MOVED, signal.at)
         incident.ended_at = signal.at
         incident.partitions.add(signal)
         incident.leaders_moved.add(signal)

@@ -37,8 +37,7 @@ def find(signals: Signals) -> list[Incident]:
     for kind, signal in _classified(signals):
         incident = open_by_kind.get(kind)
         if incident is None or signal.at - (incident.ended_at or 0) > signals.settle:
-            incident = Incident(kind, _CAUSES[kind], min(signal.earliest, signal.at), signal.at, Sign.TOPICS)
-            incident.add_sign(Sign.TOPICS, signal.at)
+            incident = Incident.of(kind, _CAUSES[kind], signal, Sign.TOPICS)
             open_by_kind[kind] = incident
             incidents.append(incident)
         incident.ended_at = signal.at
