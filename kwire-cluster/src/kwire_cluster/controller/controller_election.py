@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire_cluster.config.audit import AUDIT
@@ -26,7 +27,7 @@ from kwire_cluster.zookeeper.errors import (
     ZnodeError,
 )
 from kwire_cluster.zookeeper.operations import Create, SetData
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.store import make_path, until_answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,17 +119,14 @@ async def resign(store: Store) -> None:
     Raises:
         SessionExpired, StoreClosed: the session has ended.
     """
-    while True:
-        try:
-            registration = await store.exists(ActiveController.path())
-            if registration is not None and registration.ephemeral_owner == store.session_id:
-                await store.delete(ActiveController.path())
-        except ConnectionLost:
-            continue
-        except NoNode:
-            return
-        else:
-            return
+    await until_answered(lambda: _delete_own(store))
+
+
+async def _delete_own(store: Store) -> None:
+    registration = await store.exists(ActiveController.path())
+    if registration is not None and registration.ephemeral_owner == store.session_id:
+        with suppress(NoNode):
+            await store.delete(ActiveController.path())
 
 
 async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -> ElectedEpoch | None:

@@ -31,7 +31,6 @@ from kwire_cluster.controller.topic_writes import TopicWrites, plan_writes
 from kwire_cluster.request_quotas import TimeSlice
 from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.errors import (
-    ConnectionLost,
     NodeExists,
     PacketTooLarge,
     SessionExpired,
@@ -39,6 +38,7 @@ from kwire_cluster.zookeeper.errors import (
     StoreError,
 )
 from kwire_cluster.zookeeper.operations import Create
+from kwire_cluster.zookeeper.store import until_answered
 from kwire_cluster.zookeeper.topics import DeletionMarker
 
 if TYPE_CHECKING:
@@ -169,14 +169,11 @@ def _has_stale_config(name: str, error: WriteConflict | StoreError) -> bool:
 
 
 async def _stale_config_version(context: ControllerContext, name: str) -> int:
-    while True:
-        try:
-            stat = await context.store.exists(EntityConfig.path("topics", name))
-        except ConnectionLost:
-            continue
-        except (SessionExpired, StoreClosed) as error:
-            raise ControllerMovedError(str(error)) from error
-        return NO_ZNODE if stat is None else stat.version
+    try:
+        stat = await until_answered(lambda: context.store.exists(EntityConfig.path("topics", name)))
+    except (SessionExpired, StoreClosed) as error:
+        raise ControllerMovedError(str(error)) from error
+    return NO_ZNODE if stat is None else stat.version
 
 
 def _creation_error(name: str, error: WriteConflict | StoreError) -> CommandError:

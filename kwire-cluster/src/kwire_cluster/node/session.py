@@ -37,7 +37,7 @@ from kwire_cluster.zookeeper.errors import (
     ZnodeError,
 )
 from kwire_cluster.zookeeper.operations import SessionState
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.store import make_path, until_answered
 
 if TYPE_CHECKING:
     from kwire.authorization.acl_authorizer import AclAuthorizer
@@ -156,10 +156,7 @@ async def wait_deleted(store: Store, node_id: int) -> None:
     """
     while True:
         changed = asyncio.Event()
-        try:
-            stat = await store.exists(BrokerRegistration.path(node_id), partial(_set, changed))
-        except ConnectionLost:
-            continue
+        stat = await until_answered(partial(store.exists, BrokerRegistration.path(node_id), partial(_set, changed)))
         if stat is None or stat.ephemeral_owner != store.session_id:
             return
         await changed.wait()
@@ -217,7 +214,7 @@ class NodeSession:
             IncompatibleFeatures: the node does not support the finalized features.
             SessionExpired, StoreClosed: the session has ended.
         """
-        await self._make_paths()
+        await until_answered(lambda: create_top_level_paths(self.store))
         await self.features.start()
         if self.acls is not None:
             await self.acls.start()
@@ -282,14 +279,6 @@ class NodeSession:
                 self._registration.cancel()
                 stack.push_async_callback(asyncio.wait, [self._registration])
             stack.push_async_callback(self.controller.stop)
-
-    async def _make_paths(self) -> None:
-        while True:
-            try:
-                await create_top_level_paths(self.store)
-            except ConnectionLost:
-                continue
-            return
 
     def _state_changed(self, state: SessionState) -> None:
         if state == SessionState.SUSPENDED:

@@ -27,7 +27,7 @@ from kwire_cluster.zookeeper.errors import (
     StoreError,
     ZnodeError,
 )
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.store import make_path, until_answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,12 +63,7 @@ class ZnodeWatcher:
         Raises:
             SessionExpired, StoreClosed: the session has ended.
         """
-        while True:
-            try:
-                await self._read_all()
-            except ConnectionLost:
-                continue
-            break
+        await until_answered(self._read_all)
         self._task = asyncio.get_running_loop().create_task(self._follow(), name=self._name)
 
     async def stop(self) -> None:
@@ -135,7 +130,7 @@ def decoded(
 
     Args:
         path: the path.
-        znode: what was read.
+        znode: the result of reading it.
         decode: decodes the data.
         is_secret: True for data that errors must not quote.
     """

@@ -19,10 +19,10 @@ Every implementation guarantees:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from kwire_cluster.zookeeper.errors import ForbiddenPath, NodeExists, NoNode, NotAuthorized, StoreError
+from kwire_cluster.zookeeper.errors import ConnectionLost, ForbiddenPath, NodeExists, NoNode, NotAuthorized, StoreError
 from kwire_cluster.zookeeper.operations import (
     ANY_VERSION,
     Acl,
@@ -39,6 +39,8 @@ from kwire_cluster.zookeeper.operations import (
 
 if TYPE_CHECKING:
     import asyncio
+
+Result = TypeVar("Result")
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 ReadResult: TypeAlias = Znode | NotAuthorized | None
@@ -133,6 +135,15 @@ async def make_path(store: Store, path: str) -> None:
         try:
             await store.create(child)
         except NodeExists:  # another client created it first
+            continue
+
+
+async def until_answered(operation: Callable[[], Awaitable[Result]]) -> Result:
+    """Repeat an operation until its outcome is known. Without a connection, it waits for one, so there is no pause."""
+    while True:
+        try:
+            return await operation()
+        except ConnectionLost:
             continue
 
 
