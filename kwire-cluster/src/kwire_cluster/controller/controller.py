@@ -282,24 +282,13 @@ class Controller:
         queue, context = self._queue, self._context
         if queue is None or context is None:
             raise NotController(self._broker_id)
-        has_begun = False
-
-        def begin() -> Coroutine[Any, Any, Result]:
-            nonlocal has_begun
-            has_begun = True
-            return work(context)
-
-        response = queue.enqueue_request(begin, is_continued=is_continued)
-        seconds = pause = self._config.current.request_timeout_ms / 1000
+        limit = _TimeLimit(self._config.current.request_timeout_ms / 1000, self._store)
+        response = queue.enqueue_request(lambda: limit.begin(work(context)), is_continued=is_continued)
+        limit.start(response)
         try:
-            # Work that is only long may take longer.
-            while not (await asyncio.wait((response,), timeout=pause))[0]:
-                if self._store.state != SessionState.CONNECTED:
-                    raise RequestTimedOut(seconds, started=has_begun)
-                pause = LATE_CHECK_SECONDS
-            result: Result = response.result()
+            result: Result = await response
         finally:
-            response.cancel()  # no effect on a response that is complete
+            limit.stop()
         return result
 
     # Producers of events
@@ -442,6 +431,36 @@ class Controller:
         else:
             if not response.done():
                 response.set_result(value)
+
+
+class _TimeLimit:
+    """Ends the wait for a response when ZooKeeper cannot be reached; work that is long only may take longer."""
+
+    def __init__(self, seconds: float, store: Store) -> None:
+        self._seconds = seconds
+        self._store = store
+        self._has_begun = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, work: Result) -> Result:
+        """Note that the work begins, and return it."""
+        self._has_begun = True
+        return work
+
+    def start(self, response: asyncio.Future[Any]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, response)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self, response: asyncio.Future[Any]) -> None:
+        if response.done():
+            return
+        if self._store.state == SessionState.CONNECTED:
+            self._timer = asyncio.get_running_loop().call_later(LATE_CHECK_SECONDS, self._expire, response)
+        else:
+            response.set_exception(RequestTimedOut(self._seconds, started=self._has_begun))
 
 
 def _charged(request: RequestEvent) -> Coroutine[Any, Any, Any]:
