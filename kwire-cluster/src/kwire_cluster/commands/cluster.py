@@ -245,8 +245,7 @@ def _wait(local: LocalCluster, stop: threading.Event, ready_file: Path | None, *
             if not _restart_zookeeper(local, status, is_allowed=len(restarts) <= MAX_RESTARTS):
                 return 1
         for node_id, status in local.poll_ended():
-            how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-            print(f"Node {node_id} {how}.", file=sys.stderr)
+            print(f"Node {node_id} {_ending(status)}.", file=sys.stderr)
             if keeps_data:
                 print(f"Restart it: kwire cluster start-node --id {node_id} --data {local.data}", file=sys.stderr)
     return 0
@@ -256,11 +255,10 @@ def _restart_zookeeper(local: LocalCluster, status: int, *, is_allowed: bool) ->
     """Start ZooKeeper again, and return whether it runs."""
     from kwire_cluster.zookeeper.embedded_server import CannotStart
 
-    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     if not is_allowed:
-        print(f"ZooKeeper {how}, again and again: see {local.zookeeper.log}", file=sys.stderr)
+        print(f"ZooKeeper {_ending(status)}, again and again: see {local.zookeeper.log}", file=sys.stderr)
         return False
-    print(f"ZooKeeper {how}: starting it again.", file=sys.stderr, flush=True)
+    print(f"ZooKeeper {_ending(status)}: starting it again.", file=sys.stderr, flush=True)
     for _ in range(START_ATTEMPTS):
         try:
             local.zookeeper.start()
@@ -270,3 +268,7 @@ def _restart_zookeeper(local: LocalCluster, status: int, *, is_allowed: bool) ->
             print(f"ZooKeeper is running again, process {local.zookeeper.pid}.", file=sys.stderr, flush=True)
             return True
     return False
+
+
+def _ending(status: int) -> str:
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

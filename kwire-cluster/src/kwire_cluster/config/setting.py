@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -120,14 +120,6 @@ def settings_of(cls: type[Any]) -> Mapping[str, Setting]:
     for declared_field in fields(cls):
         if "setting" in declared_field.metadata:
             declared: Setting = declared_field.metadata["setting"]
-            settings[declared.name] = Setting(
-                declared.name,
-                declared.type,
-                declared.default,
-                " ".join(texts.get(declared_field.name, "").split()),
-                declared.level,
-                declared.is_live,
-                declared.is_secret,
-                declared_field.name,
-            )
+            help = " ".join(texts.get(declared_field.name, "").split())
+            settings[declared.name] = replace(declared, help=help, attribute=declared_field.name)
     return settings

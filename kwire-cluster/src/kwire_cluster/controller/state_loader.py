@@ -24,7 +24,7 @@ from kwire_cluster.controller.topic_state import (
 from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.store import children_of
 from kwire_cluster.zookeeper.topics import PartitionState, TopicRegistration
 
 if TYPE_CHECKING:
@@ -71,16 +71,8 @@ class StateLoader:
         self._report = report
 
     async def children(self, path: str) -> list[str]:
-        """Read the names of the children of a top-level znode, and create it if another client has deleted it.
-
-        Raises:
-            NotAuthorized: this session must not read or create it.
-        """
-        try:
-            return await self._store.children(path, self._watch)
-        except NoNode:
-            await make_path(self._store, path)
-            return await self._store.children(path, self._watch)
+        """Read the names of the children of a top-level znode. See `children_of`."""
+        return await children_of(self._store, path, self._watch)
 
     async def brokers(self) -> Mapping[int, Broker]:
         """Read the live brokers.

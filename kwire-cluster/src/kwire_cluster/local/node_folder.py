@@ -88,17 +88,19 @@ class NodeFolder:
             if time.monotonic() > deadline:
                 raise NodeFailed(self.node_id, f"was not ready within {START_SECONDS:g} s", self._end_of_log())
             time.sleep(0.02)
-        ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
-        return NodeAddress(self.node_id, ready["host"], ready["port"], ready["pid"])
+        return self._read_ready_file()
 
     def address(self) -> NodeAddress | None:
         """Return the address of this node, or None if it does not run or is not ready."""
         try:
-            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            address = self._read_ready_file()
         except FileNotFoundError:
             return None
-        address = NodeAddress(self.node_id, ready["host"], ready["port"], int(ready["pid"]))
         return address if self.is_run_by(address.pid) else None
+
+    def _read_ready_file(self) -> NodeAddress:
+        ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+        return NodeAddress(self.node_id, ready["host"], ready["port"], ready["pid"])
 
     def pid(self) -> int | None:
         """Return the id of the process that runs this node, or None if it does not run or is not ready."""

@@ -7,14 +7,14 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire._util.child_process import is_running
 from kwire._util.ready_file import write_atomically
 from kwire_cluster.node.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
     from kwire_cluster.config.node_settings import NodeSettings
@@ -73,21 +73,16 @@ async def run_node(
 async def _start(node: Node, stop: asyncio.Event) -> bool:
     """Start the node, and return whether it started; if `stop` is set first, it is stopped again."""
     starting = asyncio.ensure_future(node.start())
-    stopping = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            await starting
-            return True
-        starting.cancel()
+        await _first(asyncio.shield(starting), stop.wait())
+        return starting.done()
+    finally:
+        starting.cancel()  # no effect if it is done
         with suppress(asyncio.CancelledError):
             await starting
-        return False
-    finally:
-        stopping.cancel()
 
 
-async def _first(*waits: Coroutine[Any, Any, object]) -> None:
+async def _first(*waits: Awaitable[object]) -> None:
     """Wait for the first of these to end, raise its exception if it has one, and cancel the others."""
     tasks = list(map(asyncio.ensure_future, waits))
     try:

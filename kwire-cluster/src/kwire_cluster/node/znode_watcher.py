@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire_cluster.node.logs import logger
 from kwire_cluster.zookeeper.errors import (
     ConnectionLost,
-    NoNode,
     NotAuthorized,
     SessionExpired,
     StoreClosed,
     StoreError,
     ZnodeError,
 )
-from kwire_cluster.zookeeper.store import make_path, until_answered
+from kwire_cluster.zookeeper.store import children_of, until_answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,16 +85,8 @@ class ZnodeWatcher:
         raise NotImplementedError
 
     async def _watch_children(self, path: str) -> list[str]:
-        """Return the names of the children of a znode, which is created if necessary, and watch them.
-
-        Raises:
-            NotAuthorized: the session must not read the znode.
-        """
-        try:
-            return await self._store.children(path, self._on_event)
-        except NoNode:  # deleted by another client
-            await make_path(self._store, path)
-            return await self._store.children(path, self._on_event)
+        """Return the names of the children of a znode, and watch them. See `children_of`."""
+        return await children_of(self._store, path, self._on_event)
 
     def _on_event(self, event: WatchEvent) -> None:
         del event  # every kind of event requires reading again

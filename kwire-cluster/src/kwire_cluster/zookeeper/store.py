@@ -138,6 +138,19 @@ async def make_path(store: Store, path: str) -> None:
             continue
 
 
+async def children_of(store: Store, path: str, watch: Watch) -> list[str]:
+    """Return the names of the children of a znode, which is created if it is missing, and watch them.
+
+    Raises:
+        NotAuthorized: this session must not read or create it.
+    """
+    try:
+        return await store.children(path, watch)
+    except NoNode:
+        await make_path(store, path)
+        return await store.children(path, watch)
+
+
 async def until_answered(operation: Callable[[], Awaitable[Result]]) -> Result:
     """Repeat an operation until its outcome is known. Without a connection, it waits for one, so there is no pause."""
     while True:
