@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.secret import Secret
 from kwire_cluster.config.principal_mapping import parse_rules
 from kwire_cluster.zookeeper.brokers import SECURITY_PROTOCOLS
+from kwire_cluster.zookeeper.connection import check_hosts
 from kwire_cluster.zookeeper.features import MAX_LEVEL
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
-from kwire_cluster.zookeeper.store import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -127,19 +127,6 @@ def _advertised_address(text: str) -> tuple[str, int]:
     return host, port
 
 
-def _ensemble(text: str) -> str:
-    """Check `host:port,host:port/chroot`. The default port is ZooKeeper's, 2181."""
-    servers, _, chroot = text.partition("/")
-    for server in servers.split(","):
-        match = re.fullmatch(r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:]+)(?::([0-9]{1,5}))?\s*", server)
-        if match is None or int(match[2] or 0) > 65535:
-            raise ValueError
-        _check_host_name(match[1])
-    if chroot:
-        check_path(f"/{chroot}")
-    return text
-
-
 def _check_host_name(host: str) -> None:
     """Raise ValueError for a name that the resolver rejects."""
     try:
@@ -218,7 +205,7 @@ TEXT = ValueType("any text", str)
 RATIO = ValueType("a number from 0 to 1", _ratio)
 ADDRESS = ValueType("one address, host:port or ADMIN://host:port", _address)
 ADVERTISED_ADDRESS = ValueType("an address that others can connect to, not 0.0.0.0, ::, or port 0", _advertised_address)
-ENSEMBLE = ValueType("host:port,host:port/chroot", _ensemble)
+ENSEMBLE = ValueType("host:port,host:port/chroot", check_hosts)
 FEATURES = ValueType("name:min-max or name:min-max:safe, separated by commas", _features)
 CREDENTIALS = ValueType("user:password", _credentials)
 PRINCIPAL_RULES = ValueType("DEFAULT or RULE:pattern/replacement/[LU], separated by commas", parse_rules)
