@@ -55,8 +55,7 @@ def test_defaults_leave_room_for_others() -> None:
         ("zookeeper.connect", ":::", "expected HOST:PORT,HOST:PORT/CHROOT"),
         ("zookeeper.connect", "a:1,,b:2", "expected HOST:PORT,HOST:PORT/CHROOT"),
         ("zookeeper.connect", "a:65536", "expected HOST:PORT,HOST:PORT/CHROOT"),
-        ("zookeeper.connect", f"a:1,{'h' * 100}:2", "invalid host name"),
-        ("zookeeper.connect", "a:1//x", "no part may be empty"),
+        ("zookeeper.connect", f"a:1,{'h' * 100}:2", "with a valid host"),
         ("auto.create.topics.enable", "yes", "expected true or false"),
         ("max.connections", "0", "expected an integer from 1 to 2147483647"),
     ],
@@ -68,9 +67,17 @@ def test_invalid_value_is_rejected(name: str, text: str, reason: str) -> None:
     assert reason in str(raised.value)
 
 
-@for_rows("text", ["a:1", "a", "one:2181, two:2181/kafka/x", "[::1]:2181/", "ü.example:1"])
-def test_ensemble_may_have_default_ports_spaces_and_a_chroot(text: str) -> None:
-    assert NodeSettings.from_properties(REQUIRED | {"zookeeper.connect": text}).zookeeper == text
+@for_rows(
+    ("text", "ensemble"),
+    [
+        ("a:1", "a:1"),
+        ("a", "a"),
+        ("one:2181, two:2181/kafka/x", "one:2181,two:2181/kafka/x"),
+        ("[::1]:2181/", "[::1]:2181"),
+    ],
+)
+def test_ensemble_may_have_default_ports_spaces_and_a_chroot(text: str, ensemble: str) -> None:
+    assert NodeSettings.from_properties(REQUIRED | {"zookeeper.connect": text}).zookeeper == ensemble
 
 
 @for_rows("missing", REQUIRED)
