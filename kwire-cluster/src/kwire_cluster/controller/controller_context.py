@@ -34,7 +34,7 @@ from kwire_cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from uuid import UUID
 
     from kwire_cluster.config.live_config import LiveConfig
@@ -259,7 +259,7 @@ class ControllerContext:
             plan = plan_writes(before, topic, notification_form=form, audit=audit)
             if plan.transactions:
                 planned[topic.name] = plan
-                pending[topic.name] = self.start_writes(plan.transactions)
+                pending[topic.name] = self.writer.commit_all(plan.transactions)
             else:
                 unwritten.append(plan.after)
         failed = await self.wait_for_writes(pending)
@@ -291,15 +291,6 @@ class ControllerContext:
         """Schedule another read of a topic, after a growing pause if this happens again and again."""
         self.topics_to_reread.add(name)
         self.queue.retry_change(TopicRegistration.path(name))
-
-    def start_writes(self, transactions: Sequence[Sequence[Operation]]) -> Coroutine[Any, Any, None]:
-        """Start the first transaction and return a coroutine that commits the others after it."""
-        first = self.writer.commit(transactions[0])
-        return self._continue_writes(first, transactions[1:]) if len(transactions) > 1 else first
-
-    async def _continue_writes(self, first: Coroutine[Any, Any, None], others: Sequence[Sequence[Operation]]) -> None:
-        await first
-        await self.writer.commit_all(others)
 
     async def wait_for_writes(
         self, pending: Mapping[str, Coroutine[Any, Any, None]]

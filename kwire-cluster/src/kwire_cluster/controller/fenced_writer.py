@@ -78,9 +78,14 @@ class FencedWriter:
         """
         return self._wait(operations, self._start(operations))
 
-    async def commit_all(self, transactions: Sequence[Sequence[Operation]]) -> None:
-        """Commit transactions one after the other."""
-        for operations in transactions:
+    def commit_all(self, transactions: Sequence[Sequence[Operation]]) -> Coroutine[Any, Any, None]:
+        """Start the first transaction, and return a coroutine that commits the others after it, one by one."""
+        first = self.commit(transactions[0])
+        return self._commit_others(first, transactions[1:]) if len(transactions) > 1 else first
+
+    async def _commit_others(self, first: Coroutine[Any, Any, None], others: Sequence[Sequence[Operation]]) -> None:
+        await first
+        for operations in others:
             await self.commit(operations)
 
     def _start(self, operations: Sequence[Operation]) -> asyncio.Future[list[OperationResult]]:

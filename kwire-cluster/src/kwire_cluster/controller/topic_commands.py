@@ -151,7 +151,7 @@ async def _write_new_topics(
         await time_slice.step()
         plan = plan_writes(None, topic, audit=context.audit(author, None, topic))
         planned[topic.name] = topic, plan
-        pending[topic.name] = context.start_writes(plan.transactions)
+        pending[topic.name] = context.writer.commit_all(plan.transactions)
     failed = await context.wait_for_writes(pending)
     for name in [name for name, error in failed.items() if _has_stale_config(name, error)]:
         topic, _ = planned[name]
@@ -159,7 +159,7 @@ async def _write_new_topics(
         plan = plan_writes(None, topic, version, audit=context.audit(author, None, topic))
         planned[name] = topic, plan
         del failed[name]
-        failed |= await context.wait_for_writes({name: context.start_writes(plan.transactions)})
+        failed |= await context.wait_for_writes({name: context.writer.commit_all(plan.transactions)})
     return [plan.after for name, (_, plan) in planned.items() if name not in failed], failed
 
 

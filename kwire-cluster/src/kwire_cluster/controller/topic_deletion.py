@@ -48,7 +48,7 @@ async def delete_marked_topics(context: ControllerContext) -> None:
             if not obstacle:
                 has_config = topic.config_version != NO_ZNODE
                 operations = plan_deletion(name, _descendants(topic), has_config=has_config)
-                pending[name] = context.start_writes(operations)
+                pending[name] = context.writer.commit_all(operations)
         elif name not in context.cluster.malformed_topics:
             log.warning("ignoring request to delete non-existing topic %s", name)
             pending[name] = context.writer.commit([Delete(DeletionMarker.path(name))])
@@ -108,7 +108,7 @@ async def _delete_unconditionally(context: ControllerContext, name: str) -> None
     try:
         descendants = [descendant for root in roots for descendant in await list_descendants(context.store, root)]
         has_config = await context.store.exists(EntityConfig.path("topics", name)) is not None
-        await context.start_writes(plan_deletion(name, descendants, has_config=has_config))
+        await context.writer.commit_all(plan_deletion(name, descendants, has_config=has_config))
     except (ConnectionLost, SessionExpired, StoreClosed):
         raise
     except (WriteConflict, StoreError) as error:

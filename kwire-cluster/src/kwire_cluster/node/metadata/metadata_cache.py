@@ -160,16 +160,7 @@ class MetadataCache:
 
     def set_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         """Set the configs that a topic overrides. Configs that no response can carry are skipped."""
-        valid = {key: value for key, value in configs.items() if is_encodable_config(key, value)}
-        for key in configs.keys() - valid:  # written to ZooKeeper by another program
-            length = len(configs[key])
-            log.error(
-                "skipping a config that no protocol string can hold",
-                topic=topic,
-                key=ascii(key[:100]),
-                characters=length,
-            )
-        entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(valid.items()))
+        entries = config_entries(topic, configs)
         if self.configs.get(topic, ()) == entries:
             return
         if entries:
@@ -293,6 +284,19 @@ class MetadataCache:
             config_entries=self.configs.get(name, ()) if cached else (),
         )
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
+
+
+def config_entries(topic: str, configs: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+    """Return the configs of a topic. Those that no response can carry are left out, and logged."""
+    valid = {key: value for key, value in configs.items() if is_encodable_config(key, value)}
+    for key in configs.keys() - valid:  # written to ZooKeeper by another program
+        log.error(
+            "skipping a config that no protocol string can hold",
+            topic=topic,
+            key=ascii(key[:100]),
+            characters=len(configs[key]),
+        )
+    return tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(valid.items()))
 
 
 def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | RegisteredEndpoint]) -> Endpoint:

@@ -126,11 +126,6 @@ def parse_configs(texts: Iterable[str]) -> tuple[ConfigEntry, ...]:
     return tuple(entries)
 
 
-def format_configs(configs: Mapping[str, str]) -> tuple[str, ...]:
-    """Format configs as `key=value`."""
-    return tuple(f"{key}={value}" for key, value in sorted(configs.items()))
-
-
 def partition_replicas(assignment: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:
     """Convert an assignment to the structs of version 2."""
     return tuple(PartitionReplicas(partition_id=index, replica_ids=tuple(ids)) for index, ids in assignment.items())

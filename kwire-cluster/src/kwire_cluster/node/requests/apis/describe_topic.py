@@ -13,11 +13,9 @@ from kwire.messages.kip4.describe_topic import (
     TopicPartitionDetails,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import is_encodable_config
-from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.node.logs import logger
-from kwire_cluster.node.requests.topic_responses import code_and_description, format_configs
+from kwire_cluster.node.metadata.metadata_cache import config_entries
+from kwire_cluster.node.requests.topic_responses import code_and_description
 
 if TYPE_CHECKING:
     from kwire_cluster.controller.topic_state import Topic
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 DESCRIBE = Permission(AclOperation.DESCRIBE, "Topic")
 PERMISSIONS = (DESCRIBE,)
-
-log = logger(__name__)
 
 
 async def handle(request: DescribeTopicRequest, context: RequestContext) -> DescribeTopicResponse:
@@ -41,17 +37,14 @@ async def handle(request: DescribeTopicRequest, context: RequestContext) -> Desc
 
 
 def _describe(topic: Topic, version: int) -> TopicDescription:
-    configs = {key: value for key, value in topic.config.items() if is_encodable_config(key, value)}
-    for key in topic.config.keys() - configs:  # written to ZooKeeper by another program
-        log.error("skipping a config that no protocol string can hold", topic=topic.name, key=ascii(key[:100]))
-    entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(configs.items()))
+    entries = config_entries(topic.name, topic.config)
     return TopicDescription(
         topic_name=topic.name,
         topic_config_details=TopicConfigDetails(
             partitions=len(topic.partitions),
             # Kafka's topic tool reports the replication factor of the first partition.
             replication_factor=len(topic.partitions[0].replicas) if topic.partitions else 0,
-            configs=format_configs(configs) if version == 0 else (),
+            configs=tuple(f"{entry.config_key}={entry.config_value}" for entry in entries) if version == 0 else (),
             config_entries=entries if version >= 1 else (),
         ),
         topic_partition_details=tuple(
