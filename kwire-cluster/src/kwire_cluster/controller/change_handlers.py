@@ -260,14 +260,9 @@ async def process_isr_change_notifications(context: ControllerContext) -> None:
     paths = [f"{IsrChangeNotification.root}/{name}" for name in names]
     changed: set[str] = set()
     for path, znode in zip(paths, await context.store.get_many(paths), strict=True):
-        if znode is None:
-            continue
-        try:
-            if isinstance(znode, NotAuthorized):
-                raise znode
-            changed.update(one.topic for one in IsrChangeNotification.decode(znode.data, path).partitions)
-        except (ZnodeError, NotAuthorized) as error:
-            context.report(error)
+        notification = context.loader.decoded(path, znode, IsrChangeNotification.decode)
+        if notification is not None:
+            changed.update(one.topic for one in notification.partitions)
     context.topics_to_reread |= changed
     if changed:
         await process_topic_data_change(context, sorted(changed))
@@ -297,17 +292,10 @@ async def _read_config_changes(context: ControllerContext) -> set[str]:
     for path, znode in zip(new, await context.store.get_many(new), strict=True):
         if znode is None:
             continue
-        if isinstance(znode, NotAuthorized):
-            context.config_changes[path] = int(time.time() * 1000)
-            context.report(znode)
-            continue
-        context.config_changes[path] = znode.stat.ctime
-        try:
-            notification = ConfigChangeNotification.decode(znode.data, path)
-        except ZnodeError as error:
-            context.report(error)
-            continue
-        if notification.entity_type == "topics":
+        created = znode.stat.ctime if isinstance(znode, Znode) else int(time.time() * 1000)
+        context.config_changes[path] = created
+        notification = context.loader.decoded(path, znode, ConfigChangeNotification.decode)
+        if notification is not None and notification.entity_type == "topics":
             changed.add(notification.entity_name)
     for path in context.config_changes.keys() - set(paths):
         del context.config_changes[path]

@@ -24,6 +24,7 @@ from kwire_cluster.controller.topic_state import (
 from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
+from kwire_cluster.zookeeper.operations import Znode
 from kwire_cluster.zookeeper.store import children_of
 from kwire_cluster.zookeeper.topics import PartitionState, TopicRegistration
 
@@ -37,6 +38,7 @@ MAX_BROKER_ID = 2**31 - 1
 CHUNK_SIZE = 500
 """Znodes read together; the next chunk is requested before this one is decoded."""
 
+Decoded = TypeVar("Decoded")
 Item = TypeVar("Item")
 
 
@@ -74,6 +76,16 @@ class StateLoader:
         """Read the names of the children of a top-level znode. See `children_of`."""
         return await children_of(self._store, path, self._watch)
 
+    def decoded(self, path: str, znode: ReadResult, decode: Callable[[bytes, str], Decoded]) -> Decoded | None:
+        """Decode a znode. Return None if it does not exist, or cannot be used, which is reported."""
+        try:
+            if isinstance(znode, NotAuthorized):
+                raise znode
+            return None if znode is None else decode(znode.data, path)
+        except (ZnodeError, NotAuthorized) as error:
+            self._report(error)
+            return None
+
     async def brokers(self) -> Mapping[int, Broker]:
         """Read the live brokers.
 
@@ -88,16 +100,13 @@ class StateLoader:
         paths = [f"{BrokerRegistration.root}/{name}" for name in names]
         brokers = {}
         for name, path, znode in zip(names, paths, await self._store.get_many(paths, self._watch), strict=True):
-            if znode is None:  # the broker failed in the meantime; the watch reports it
+            is_valid = name.isascii() and name.isdigit() and int(name) <= MAX_BROKER_ID
+            if not is_valid:
+                self._report(ZnodeError(path, "", f"invalid broker id {name[:60]!r}"))
                 continue
-            try:
-                if isinstance(znode, NotAuthorized):
-                    raise znode
-                if not (name.isascii() and name.isdigit() and int(name) <= MAX_BROKER_ID):
-                    raise ZnodeError(path, "", f"invalid broker id {name[:60]!r}")
-                brokers[int(name)] = Broker(int(name), BrokerRegistration.decode(znode.data, path), znode.stat.czxid)
-            except (ZnodeError, NotAuthorized) as error:
-                self._report(error)
+            registration = self.decoded(path, znode, BrokerRegistration.decode)
+            if registration is not None and isinstance(znode, Znode):  # else it failed in the meantime
+                brokers[int(name)] = Broker(int(name), registration, znode.stat.czxid)
         return MappingProxyType(brokers)
 
     async def list_topics(self) -> list[str]:
@@ -190,12 +199,8 @@ class StateLoader:
     def _add_state(self, partition: Partition, znode: ReadResult, path: str) -> Partition:
         if znode is None:
             return partition
-        try:
-            if isinstance(znode, NotAuthorized):
-                raise znode
-            state = PartitionState.decode(znode.data, path)
-        except (ZnodeError, NotAuthorized) as error:
-            self._report(error)
+        state = self.decoded(path, znode, PartitionState.decode)
+        if state is None or not isinstance(znode, Znode):
             return partition._replace(version=MALFORMED)
         return Partition(partition.id, partition.replicas, state, znode.stat.version)
 
