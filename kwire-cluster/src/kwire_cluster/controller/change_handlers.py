@@ -164,7 +164,6 @@ async def process_topic_change(context: ControllerContext) -> None:
     removed = known - names
     if removed:
         context.update_topics(removed=removed)
-        context.update_cluster(malformed_topics=context.cluster.malformed_topics.difference(removed))
 
 
 async def process_topic_data_change(context: ControllerContext, names: Sequence[str]) -> None:
@@ -187,9 +186,7 @@ async def process_topic_data_change(context: ControllerContext, names: Sequence[
     context.update_topics(
         [topic for topic in loaded.topics if topic.name not in restored], removed=[*loaded.missing, *loaded.malformed]
     )
-    context.update_cluster(
-        malformed_topics=context.cluster.malformed_topics.difference(loaded.missing).union(loaded.malformed)
-    )
+    context.update_cluster(malformed_topics=context.cluster.malformed_topics.union(loaded.malformed))
     for name in loaded.unauthorized:
         context.reread_topic(name)
     await context.elect_leaders([topic.name for topic in loaded.topics])

@@ -165,7 +165,10 @@ class ControllerContext:
             return None
 
     def update_topics(self, topics: Iterable[Topic] = (), removed: Iterable[str] = ()) -> None:
-        """Add, replace, and remove topics in the cluster state, and broadcast the changes to the brokers."""
+        """Add, replace, and remove topics in the cluster state, and broadcast the changes to the brokers.
+
+        Removed topics are no longer marked for deletion, nor malformed; topics that can be read are not malformed.
+        """
         topics_before = self.cluster.topics
         topics, removed = [topic for topic in topics if topic != topics_before.get(topic.name)], list(removed)
         if not topics and not removed:

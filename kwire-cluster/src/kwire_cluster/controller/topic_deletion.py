@@ -58,7 +58,6 @@ async def delete_marked_topics(context: ControllerContext) -> None:
     for name in failed.keys() | context.cluster.malformed_topics & context.cluster.topics_to_delete:
         await _delete_unconditionally(context, name)
     context.update_topics(removed=[name for name in pending if name not in failed])
-    context.update_cluster(topics_to_delete=context.cluster.topics_to_delete.difference(pending.keys() - failed.keys()))
 
 
 def _obstacle(topic: Topic, context: ControllerContext) -> str:
@@ -120,7 +119,3 @@ async def _delete_unconditionally(context: ControllerContext, name: str) -> None
         context.retry(DeletionMarker.root, error)
         return
     context.update_topics(removed=[name])
-    context.update_cluster(
-        topics_to_delete=context.cluster.topics_to_delete.difference([name]),
-        malformed_topics=context.cluster.malformed_topics.difference([name]),
-    )
