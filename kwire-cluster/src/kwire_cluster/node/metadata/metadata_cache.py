@@ -287,7 +287,7 @@ class MetadataCache:
 
 
 def config_entries(topic: str, configs: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
-    """Return the configs of a topic. Those that no response can carry are left out, and logged."""
+    """Return the configs of a topic. Configs that no response can carry are left out, and logged."""
     valid = {key: value for key, value in configs.items() if is_encodable_config(key, value)}
     for key in configs.keys() - valid:  # written to ZooKeeper by another program
         log.error(
