@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from kwire_admin.http.access import Credential
+    from kwire_admin.http.access import HttpCredential
     from kwire_admin.http.incidents import PastIncidents
     from kwire_admin.http.server import HttpOptions
 
@@ -158,7 +158,7 @@ def run_server(
         raise click.UsageError(str(error)) from None
 
 
-def _tokens(file: Path | None) -> list[Credential]:
+def _tokens(file: Path | None) -> list[HttpCredential]:
     """Return the tokens of a file, after a warning if all users of the machine can read it."""
     if file is None:
         return []

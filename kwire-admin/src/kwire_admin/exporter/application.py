@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from kwire.terminal.cluster import ClusterChoice
     from kwire_admin.exporter.cluster_view import ClusterView
-    from kwire_admin.http.access import Credential
+    from kwire_admin.http.access import HttpCredential
     from kwire_admin.http.incidents import PastIncidents
 
 __all__ = ["MonitoredCluster", "application", "monitor", "page"]
@@ -171,7 +171,7 @@ def page(
 
 def application(
     clusters: Sequence[MonitoredCluster],
-    tokens: Iterable[Credential] = (),
+    tokens: Iterable[HttpCredential] = (),
     anonymous: HttpRole = HttpRole.READ,
 ) -> AccessControl:
     """Return the ASGI application that polls clusters and serves their metrics.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessControl",
-    "Credential",
+    "HttpCredential",
     "HttpRole",
     "InvalidTokens",
     "guarded",
@@ -98,7 +98,7 @@ OPERATIONS = {HttpRole.READ: AclOperation.DESCRIBE, HttpRole.CHANGE: AclOperatio
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
+class HttpCredential:
     """A token or a client certificate, with its role.
 
     Attributes:
@@ -112,7 +112,7 @@ class Credential:
     digest: bytes | None = None
 
 
-def read_tokens(path: Path) -> list[Credential]:
+def read_tokens(path: Path) -> list[HttpCredential]:
     """Return the tokens and certificates of a TOML file.
 
     It has a table `[tokens.NAME]` for each token, with `role` and `token` or `sha256`, and a table
@@ -132,9 +132,9 @@ def read_tokens(path: Path) -> list[Credential]:
     for name, table in tokens.items():
         where = f"{path}: tokens.{name}"
         role = _read_role(where, table, {"role", "token", "sha256"}, "role, and token or sha256")
-        credentials.append(Credential(name, role, _read_digest(where, table)))
+        credentials.append(HttpCredential(name, role, _read_digest(where, table)))
     for name, table in certificates.items():
-        credentials.append(Credential(name, _read_role(f"{path}: certificates.{name}", table, {"role"}, "role")))
+        credentials.append(HttpCredential(name, _read_role(f"{path}: certificates.{name}", table, {"role"}, "role")))
     return credentials
 
 
@@ -237,7 +237,7 @@ class AccessControl:
     def __init__(
         self,
         app: ASGIApp,
-        tokens: Iterable[Credential],
+        tokens: Iterable[HttpCredential],
         anonymous: HttpRole = HttpRole.READ,
         public: Iterable[str] = (),
     ) -> None:

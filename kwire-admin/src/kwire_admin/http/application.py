@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient
     from kwire.terminal.cluster import ClusterChoice
-    from kwire_admin.http.access import Credential
+    from kwire_admin.http.access import HttpCredential
     from kwire_admin.http.change_feed import ChangeFeed
     from kwire_admin.http.incidents import PastIncidents
     from kwire_admin.http.responses import Page
@@ -79,7 +79,7 @@ PAGE_FILES = {
 def application(
     cluster: ClusterChoice,
     feed: ChangeFeed,
-    tokens: Sequence[Credential] = (),
+    tokens: Sequence[HttpCredential] = (),
     anonymous: HttpRole = HttpRole.READ,
     *,
     incidents: PastIncidents | None = None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from kwire_admin.http.access import Credential
+    from kwire_admin.http.access import HttpCredential
 
 __all__ = ["HttpOptions", "UnsafeAddress", "escape_control_characters", "parse_address", "serve"]
 
@@ -59,7 +59,7 @@ class HttpOptions:
     """
 
     listen: Endpoint
-    tokens: Sequence[Credential] = ()
+    tokens: Sequence[HttpCredential] = ()
     anonymous: HttpRole = HttpRole.READ
     certificate: Path | None = None
     key: Path | None = None
