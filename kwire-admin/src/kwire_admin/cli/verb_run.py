@@ -273,7 +273,7 @@ class VerbRun:
             _check_writable(cluster)
         if not cluster.bootstrap or not self._verb.connects_for(self._arguments):
             if self.changes_something:
-                _check_unguarded(cluster)
+                await _check_identity(None, cluster)
             return await run_verb(self._verb, self._new_run(), self._arguments)
         try:
             async with self._session.admin(cluster) as admin:
@@ -320,32 +320,28 @@ def _check_writable(cluster: ClusterChoice) -> None:
         raise InvalidArgument(f"cluster {cluster.name} is read-only in {config_path()}")
 
 
-def _check_unguarded(cluster: ClusterChoice) -> None:
-    """Check that a run with connections of its own does not go around the expected id of the chosen cluster.
+async def _check_identity(admin: AdminClient | None, cluster: ClusterChoice) -> None:
+    """Check that a cluster has the id that the configuration file expects.
+
+    Args:
+        admin: its client; None if the run has connections of its own, which must not go around the expected id.
 
     Raises:
-        InvalidArgument: the configuration file expects an id, which cannot be checked.
+        InvalidArgument: it is another one, or this cannot be checked.
     """
-    if cluster.cluster_id is not None:
+    if cluster.cluster_id is None:
+        return
+    if admin is None:
         raise InvalidArgument(
             f"{config_path()} expects {cluster.cluster_id} for {cluster.name}, which cannot be checked for a tool with "
             "connection options of its own: leave them out, or choose no cluster of the file"
         )
-
-
-async def _check_identity(admin: AdminClient, cluster: ClusterChoice) -> None:
-    """Check that a cluster has the id that the configuration file expects.
-
-    Raises:
-        InvalidArgument: it is another one.
-    """
-    if cluster.cluster_id is not None:
-        cluster_id = (await admin.describe_cluster()).cluster_id
-        if cluster_id != cluster.cluster_id:
-            raise InvalidArgument(
-                f"{cluster.bootstrap} belongs to the cluster {cluster_id}, but {config_path()} expects"
-                f" {cluster.cluster_id} for {cluster.name}"
-            )
+    cluster_id = (await admin.describe_cluster()).cluster_id
+    if cluster_id != cluster.cluster_id:
+        raise InvalidArgument(
+            f"{cluster.bootstrap} belongs to the cluster {cluster_id}, but {config_path()} expects {cluster.cluster_id}"
+            f" for {cluster.name}"
+        )
 
 
 def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:

@@ -219,26 +219,21 @@ class PagePart(NamedTuple):
     """The text of a family, of a header, or of this process.
 
     Attributes:
-        content: the blocks of the text, or all of it compressed if it was compressed before. Blocks are joined when
-            they are sent or compressed, so that the texts of all families are not in memory at the same time.
+        blocks: the blocks of the text; none if `compressed` suffices. They are joined when they are sent or compressed,
+            so that the texts of all families are not in memory at the same time.
+        compressed: all of it, if it was compressed before; else None.
         family: the family with its version; None for other text.
     """
 
-    content: Sequence[bytes] | CompressedText
+    blocks: Sequence[bytes]
+    compressed: CompressedText | None = None
     family: tuple[Family, int] | None = None
 
-    def text(self) -> bytes:
-        """Return the text."""
-        content = self.content
-        if isinstance(content, CompressedText):
-            return zlib.decompress(content.blocks + LAST_BLOCK, -zlib.MAX_WBITS)
-        return b"".join(content)
-
-    def compressed(self) -> CompressedText:
-        """Return the text in compressed form."""
-        if isinstance(self.content, CompressedText):
-            return self.content
-        compressed = CompressedText.of(self.content)
+    def compress(self) -> CompressedText:
+        """Return the text in compressed form, and keep it in its family."""
+        if self.compressed is not None:
+            return self.compressed
+        compressed = CompressedText.of(self.blocks)
         if self.family is not None:
             family, version = self.family
             family.keep(version, compressed)
@@ -272,18 +267,19 @@ class MetricsPage(NamedTuple):
                 parts.append(PagePart([of_metric[0].metric.header(openmetrics=openmetrics).encode()]))
                 for family in of_metric:
                     compressed = family.compressed() if is_gzip else None
-                    parts.append(PagePart(compressed or family.blocks(), (family, family.version)))
+                    blocks = () if compressed else family.blocks()
+                    parts.append(PagePart(blocks, compressed, (family, family.version)))
         return cls([*parts, PagePart([process_text])])
 
     def text(self) -> bytes:
         """Return the page."""
-        return b"".join([part.text() for part in self.parts])
+        return b"".join([block for part in self.parts for block in part.blocks])
 
     def gzip(self) -> bytes:
         """Return the page as one gzip member. May be called in any thread."""
         pieces, checksum, size = [GZIP_HEADER], 0, 0
         for part in self.parts:
-            compressed = part.compressed()
+            compressed = part.compress()
             pieces.append(compressed.blocks)
             checksum, size = compressed.checksum_after(checksum), size + compressed.size
         return b"".join([*pieces, LAST_BLOCK, pack("<II", checksum, size & 0xFFFF_FFFF)])
