@@ -92,6 +92,7 @@ class Family:
         metric: its declaration.
         series: number of series.
         included: number of series that a page shows, below `series` if there are too many.
+        version: number of changes of the text so far.
     """
 
     __slots__ = (
@@ -100,15 +101,15 @@ class Family:
         "_counts",
         "_prefix",
         "_template",
-        "_version",
         "included",
         "metric",
         "series",
+        "version",
     )  # fmt: skip
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
-        self.series = self.included = self._version = 0
+        self.series = self.included = self.version = 0
         self._blocks: dict[Hashable, bytes] = {}
         self._counts: dict[Hashable, int] = {}
         self._compressed: tuple[int, CompressedText | None] = (-1, None)
@@ -128,7 +129,7 @@ class Family:
         self._blocks.clear()
         self._counts.clear()
         self.series = self.included = 0
-        self._version += 1
+        self.version += 1
 
     def set(self, key: Hashable, text: str) -> None:
         """Replace the lines of a topic, a group, or the cluster; an empty text removes them."""
@@ -141,7 +142,7 @@ class Family:
             self._blocks[key], self._counts[key] = block, count
         else:
             del self._blocks[key]
-        self._version += 1
+        self.version += 1
 
     def replace_values(self, key: Hashable, values: Iterable[tuple[bytes, bytes]]) -> None:
         """Replace values of the lines of a group's topic: each `(before, after)` in all lines, in this order."""
@@ -150,7 +151,7 @@ class Family:
             for before, after in values:  # a label's value has no line feed, so this is the end of a line
                 block = block.replace(b" %b\n" % before, b" %b\n" % after)
             self._blocks[key] = block
-            self._version += 1
+            self.version += 1
 
     def line(self, key: Sequence[str], source: Any) -> str:
         """Return the line of a topic, a group, or a group's topic; an empty text if its value is UNKNOWN."""
@@ -183,14 +184,9 @@ class Family:
     def include(self, limit: int) -> int:
         """Show at most `limit` series, and return their number. Blocks that were added first come first."""
         included = min(self.series, limit)
-        self._version += included != self.included
+        self.version += included != self.included
         self.included = included
         return included
-
-    @property
-    def version(self) -> int:
-        """Number of changes of the text so far."""
-        return self._version
 
     def blocks(self) -> Sequence[bytes]:
         """Return the blocks of the lines that a page shows."""
@@ -208,7 +204,7 @@ class Family:
     def compressed(self) -> CompressedText | None:
         """Return the text that a page shows in compressed form; None if it changed since it was compressed."""
         version, compressed = self._compressed
-        return compressed if version == self._version else None
+        return compressed if version == self.version else None
 
     def keep(self, version: int, compressed: CompressedText) -> None:
         """Take the compressed text of a version. May be called in any thread."""
