@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire._util.bounded_gather import bounded_gather
 from kwire._util.concurrency import (
+    bounded_gather,
     create_task,
     current_task,
     gather,

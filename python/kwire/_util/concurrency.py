@@ -13,7 +13,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
     from contextlib import AbstractAsyncContextManager
     from socket import socket
     from ssl import SSLContext
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kwire._util.stream_callbacks import StreamCallbacks
 
 __all__ = [
+    "bounded_gather",
     "create_task",
     "current_task",
     "gather",
@@ -35,7 +36,13 @@ __all__ = [
     "wait_first",
 ]
 
+AT_ONCE = 100
+"""Maximum number of calls at once. Above the brokers of almost every cluster, far below the 1,024 files that a process
+may open by default."""
+
 T = TypeVar("T")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 AnyFuture = TypeVar("AnyFuture", bound="asyncio.Future[Any]")
 
 
@@ -121,6 +128,35 @@ else:
     def gather(*coroutines: Any, return_exceptions: bool = False) -> Any:
         """Return a future of the results of coroutines or tasks in their order. See `asyncio.gather`."""
         return _functions().gather(*coroutines, return_exceptions=return_exceptions)
+
+
+async def bounded_gather(
+    call: Callable[[Item], Awaitable[Result]], items: Iterable[Item], *, at_once: int = AT_ONCE
+) -> list[Result]:
+    """Call a function for each item, and return the results in the order of the items.
+
+    The first error is raised, and calls that go on are canceled. The limit is for peers that decide how many brokers,
+    leaders, or coordinators there are: each call can open a connection.
+
+    Args:
+        call: the function.
+        items: its arguments.
+        at_once: maximum number of calls at once.
+    """
+    places = semaphore(at_once)
+
+    async def wait_and_call(item: Item) -> Result:
+        async with places:
+            return await call(item)
+
+    tasks = [create_task(wait_and_call(item)) for item in items]
+    try:
+        return list(await gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await gather(*tasks, return_exceptions=True)
+        raise
 
 
 async def to_thread(function: Callable[..., T], *arguments: Any) -> T:

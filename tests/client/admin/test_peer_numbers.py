@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire._util.bounded_gather import bounded_gather
-from kwire._util.concurrency import sleep
+from kwire._util.concurrency import bounded_gather, sleep
 from kwire.client import Poller
 from kwire.client.admin import AdminClient, AdminError
 from kwire.client.admin.features import LEVELS, lowest_accepted_level

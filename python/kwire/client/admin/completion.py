@@ -6,8 +6,7 @@ concerned; the list of live brokers is requested again each time, so that a dead
 
 from __future__ import annotations
 
-from kwire._util.bounded_gather import bounded_gather
-from kwire._util.concurrency import running_loop, timeout_after
+from kwire._util.concurrency import bounded_gather, running_loop, timeout_after
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias, TypeVar
 from kwire._util.readable import counted
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kwire._util.bounded_gather import bounded_gather
-from kwire._util.concurrency import gather, semaphore
+from kwire._util.concurrency import bounded_gather, gather, semaphore
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin import completion
 from kwire.client.admin.answer import complete, error_code, first_error_code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, TypeVar
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.targets import BrokerTarget

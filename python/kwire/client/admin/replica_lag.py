@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.leaders import by_partition, by_topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeVar, cast
 from kwire.client.admin.answer import lacking
 from kwire.client.admin.errors import AdminError, BrokerNotFound, OutcomeUnknown, UnfinishedChange
