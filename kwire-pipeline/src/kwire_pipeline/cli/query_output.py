@@ -13,8 +13,6 @@ import click
 from kwire.terminal.tables import TableColumn, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from kwire.terminal.colors import Paint
@@ -50,11 +48,6 @@ def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> No
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.schema.names)
         writer.writerows([_cell(value) for value in row.values()] for row in rows.to_pylist())
-
-
-def print_relations(named: Sequence[tuple[str, str]], paint: Paint) -> None:
-    """Print the names of tables and views with their meaning."""
-    print_table([TableColumn("name"), TableColumn("meaning", folds=True)], named, paint)
 
 
 def _print_table(rows: pa.Table, paint: Paint) -> None:

@@ -386,14 +386,16 @@ def sql(store: PipelineStore, output: str, query: str | None, color: Choice) -> 
     require("pyspark", "spark")  # not started: the tables are declared beside the code that computes them
     require("duckdb", "spark")
     snapshot = store.snapshot()
-    from kwire_pipeline.cli.query_output import print_query, print_relations
+    from kwire.terminal.tables import TableColumn, print_table
+    from kwire_pipeline.cli.query_output import print_query
     from kwire_pipeline.sql_views import VIEWS, tables
 
     if query is not None:
         print_query(snapshot, query, output, paint_for(sys.stdout, color))
     else:
-        named = [(view.name, view.doc) for view in VIEWS] + [(table.name, table.doc) for table in tables().values()]
-        print_relations(named, paint_for(sys.stdout, color))
+        named = [(relation.name, relation.doc) for relation in (*VIEWS, *tables().values())]
+        columns = [TableColumn("name"), TableColumn("meaning", folds=True)]
+        print_table(columns, named, paint_for(sys.stdout, color))
     return 0
 
 

@@ -87,7 +87,6 @@ class LedgerOwnership:
         self._other_beat: tuple[int, bytes] | None = None
         self._other_beat_at = 0.0
         self._beat_at = -LEASE
-        self._beats = 0
         self._has_ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -157,9 +156,8 @@ class LedgerOwnership:
         if self._newest_owner() > self.number:
             self._has_ended.set()
             return
-        self._beats += 1
         owner = f"process {os.getpid()} on {platform.node()}"
-        content = json.dumps({"owner": owner, "beat": self._beats, "released": released})
+        content = json.dumps({"owner": owner, "beat": uuid.uuid4().hex, "released": released})
         with self._location.files().open_output_stream(_beat_path(self.number)) as stream:
             stream.write(content.encode())
         self._beat_at = started

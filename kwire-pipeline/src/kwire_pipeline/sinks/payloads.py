@@ -102,7 +102,7 @@ def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:
 
 
 def postable_alert(
-    notice: IncidentNotice, now: datetime | None = None, end: datetime | None = None, *, is_short: bool = False
+    notice: IncidentNotice, now: datetime, end: datetime | None = None, *, is_short: bool = False
 ) -> dict[str, Any]:
     """Return a notice as a `postableAlert` of Alertmanager's API v2.
 
@@ -112,14 +112,12 @@ def postable_alert(
     Args:
         notice: the notice.
         now: the time of Alertmanager's clock, after which nothing begins or ends: it refuses an alert that ends before
-            it begins, and one that ends later lasts until then [default: any].
+            it begins, and one that ends later lasts until then.
         end: time when a firing alert ends unless it is repeated [default: Alertmanager's `resolve_timeout`].
         is_short: True to leave out all annotations but the summary.
     """
     annotations = {_label_name(name): shorten(text) for name, text in notice.annotations.items()}
-    begin = max(notice.incident["began_at"], EPOCH)
-    if now is not None:
-        begin = min(begin, now)
+    begin = min(max(notice.incident["began_at"], EPOCH), now)
     alert = {
         "labels": notice.labels,
         "annotations": {"summary": annotations["summary"]} if is_short else annotations,
@@ -128,8 +126,7 @@ def postable_alert(
     if notice.status == "resolved":
         # Alertmanager sends no message about an alert that has ended when it arrives, so missed incidents have no end.
         if notice.incident["kind"] != MISSED:
-            ended = notice.incident["ended_at"]
-            alert["endsAt"] = rfc3339(max(begin, ended if now is None else min(ended, now)))
+            alert["endsAt"] = rfc3339(max(begin, min(notice.incident["ended_at"], now)))
     elif end is not None:
         alert["endsAt"] = rfc3339(end)
     return alert

@@ -12,7 +12,7 @@ from kwire_pipeline.store.other_files import OtherFiles
 from kwire_pipeline.store.table_version import PinnedTable, number_of, pinned_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
@@ -120,18 +120,9 @@ class Snapshot:
         """Return the files of a table as delta-rs, DuckDB, and polars read them."""
         return [self.location.child(f"{table}/{file.path}").native for file in self.files(table)]
 
-    def read(
-        self,
-        spark: SparkSession,
-        table: str,
-        schema: str,
-        selects: Callable[[DataFile], bool] = lambda _: True,
-    ) -> DataFrame:
-        """Read the files of a table for which `selects` is true [default: all].
-
-        `schema` is DDL with the partition columns.
-        """
-        return read_files(spark, self.location, table, filter(selects, self.files(table)), schema)
+    def read(self, spark: SparkSession, table: str, schema: str) -> DataFrame:
+        """Read a table; `schema` is DDL with the partition columns."""
+        return read_files(spark, self.location, table, self.files(table), schema)
 
     def dataset(self, table: str) -> pyarrow.dataset.Dataset | None:
         """Return a table as a dataset of Arrow; None if the table does not exist yet."""
