@@ -393,7 +393,7 @@ def sql(store: PipelineStore, output: str, query: str | None, color: Choice) -> 
     if query is not None:
         print_query(snapshot, query, output, paint_for(sys.stdout, color))
     else:
-        named = [(relation.name, relation.doc) for relation in (*VIEWS, *tables().values())]
+        named = [(view.name, view.doc) for view in VIEWS] + [(table.name, table.doc) for table in tables().values()]
         columns = [TableColumn("name"), TableColumn("meaning", folds=True)]
         print_table(columns, named, paint_for(sys.stdout, color))
     return 0
