@@ -137,17 +137,16 @@ class WebhookSink:
         self._is_https = parts.scheme == "https"
         self._host, self._port = parts.hostname, port
         self._target = Secret(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
-        self._credentials: Secret | None = None
-        if parts.username is not None:
-            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            self._credentials = Secret(b64encode(pair.encode()).decode("ascii"))
         self._headers = {key: Secret(value) for key, value in (headers or {}).items()}
         for key, value in self._headers.items():
             _check_header(key, value)
         self._token_file = token_file
-        authorizations = (self._credentials, token_file, any(key.lower() == "authorization" for key in self._headers))
-        if sum(map(bool, authorizations)) > 1:
+        has_header = any(key.lower() == "authorization" for key in self._headers)
+        if (parts.username is not None) + (token_file is not None) + has_header > 1:
             raise ValueError("expected one of token_file, a header Authorization, and credentials in the URL")
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self._headers["Authorization"] = Secret(f"Basic {b64encode(pair.encode()).decode('ascii')}")
         if token_file is not None:
             _read_token(token_file)
         self._payload = payload
@@ -176,8 +175,6 @@ class WebhookSink:
             **headers,
             **{key: value.reveal() for key, value in self._headers.items()},
         }
-        if self._credentials is not None:
-            headers["Authorization"] = f"Basic {self._credentials.reveal()}"
         if self._token_file is not None:
             try:
                 headers["Authorization"] = f"Bearer {_read_token(self._token_file).reveal()}"
