@@ -103,11 +103,7 @@ def _requirements(operation: Operation, values: Mapping[str, Any]) -> tuple[Requ
 
 
 def _time_limit(operation: Operation, requested: float | None) -> float | None:
-    """Return the seconds that a run may take; None for no limit.
-
-    Raises:
-        InvalidArgument: the requested limit is negative or not a number.
-    """
+    """Return the seconds that a run may take, None for no limit, or raise InvalidArgument."""
     if requested is None:
         return operation.time_limit
     if not 0 <= requested <= MAX_TIME_LIMIT_S:

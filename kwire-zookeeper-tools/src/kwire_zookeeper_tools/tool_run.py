@@ -338,11 +338,7 @@ async def registered_brokers(store: Store) -> dict[int, BrokerRegistration]:
 
 
 async def _broker_addresses(store: Store) -> str:
-    """Return the addresses of the live brokers, separated by commas.
-
-    Raises:
-        ToolFailed: no broker is registered.
-    """
+    """Return the addresses of the live brokers, separated by commas, or raise ToolFailed."""
     brokers = await registered_brokers(store)
     if not brokers:
         raise ToolFailed("no broker is registered in /brokers/ids")

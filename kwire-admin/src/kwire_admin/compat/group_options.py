@@ -193,7 +193,19 @@ async def delete_groups(
     empty = [name for name in chosen if name not in failed]
     outcomes: Mapping[str, AdminError | None] = await admin.delete_groups(empty) if empty else {}
     failed |= {name: java_error(error) for name, error in outcomes.items() if error is not None}
-    done = ", ".join(f"'{name}'" for name, error in outcomes.items() if error is None)
+    print_deletions(run, kind, [name for name, error in outcomes.items() if error is None], failed, nothing)
+
+
+def print_deletions(
+    run: ScriptRun, kind: str, deleted: Iterable[str], failed: Mapping[str, str], nothing: str = ""
+) -> None:
+    """Print the outcome of a deletion of groups.
+
+    Args:
+        failed: the reasons by group.
+        nothing: text instead of the groups if there are none.
+    """
+    done = ", ".join(f"'{name}'" for name in deleted)
     if not failed:
         run.print(f"Deletion of requested {kind} groups ({done or nothing}) was successful.")
         return

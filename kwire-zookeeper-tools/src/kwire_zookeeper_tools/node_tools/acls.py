@@ -105,11 +105,7 @@ async def acls(run: NodeRun) -> None:
 
 
 def _pattern(resource_type: str, name: str, pattern_type: NamePattern) -> ResourcePattern:
-    """Return a resource.
-
-    Raises:
-        InvalidArgument: its type or its name is invalid.
-    """
+    """Return a resource, or raise InvalidArgument."""
     known_type = next((known for known in RESOURCE_TYPES if known == resource_type), None)
     if known_type is None:
         types = ", ".join(RESOURCE_TYPES)

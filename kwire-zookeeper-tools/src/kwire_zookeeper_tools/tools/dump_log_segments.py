@@ -215,11 +215,7 @@ _CONTROL_NAMES = {
 
 
 def _dump_index(run: ToolRun, path: Path, name: str, options: DumpOptions) -> None:
-    """Print an index, or check it.
-
-    Raises:
-        ToolFailed: an entry is not after the one before it, or not in the log, or the file is not an index.
-    """
+    """Print or check an index, and raise ToolFailed for an entry out of order, or not in the log."""
     if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
         raise ToolFailed("expected a file that ends with .log, .index, .timeindex, or .checkpoint")
     is_time_index = path.suffix == SegmentFile.TIME_INDEX
@@ -239,11 +235,7 @@ def _dump_index(run: ToolRun, path: Path, name: str, options: DumpOptions) -> No
 
 
 def _compare(log: Path, entries: list[IndexEntry]) -> None:
-    """Compare an offset index with its log.
-
-    Raises:
-        ToolFailed: an entry does not point to the batch with its offset.
-    """
+    """Compare an offset index with its log, or raise ToolFailed."""
     last_offsets = {batch.position: batch.header.last_offset for batch in batches_of(log, DEFAULT_MAX_SIZE)}
     wrong = [entry for entry in entries if last_offsets.get(entry.value) != entry.key]
     if wrong:
@@ -256,11 +248,7 @@ def _compare(log: Path, entries: list[IndexEntry]) -> None:
 
 
 def _base_offset(path: Path) -> int:
-    """Return the base offset that the name of a segment's file has.
-
-    Raises:
-        ToolFailed: the name has another form.
-    """
+    """Return the base offset that the name of a segment's file has, or raise ToolFailed."""
     stem = path.stem.partition("-")[0] if path.suffix == SegmentFile.SNAPSHOT else path.stem
     if not stem.isdecimal():
         raise ToolFailed("expected a name such as 00000000000000000000.log: it has the first offset")

@@ -57,11 +57,7 @@ async def shutdown_broker(
 
 
 async def _move_leaders(admin: AdminClient, broker: int, epoch: int) -> list[TopicPartition]:
-    """Return the partitions that the broker still leads.
-
-    Raises:
-        AdminError: the controller refuses the request.
-    """
+    """Return the partitions that the broker still leads, or raise AdminError."""
     if admin.dialect == "kip4":
         controller = (await admin.describe_cluster()).controller
         if controller is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from kwire._util.light_dataclasses import dataclass, field
 from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
@@ -60,7 +60,7 @@ class ConsumerOptions:
 )
 async def simple_consumer_shell(run: ToolRun, options: ConsumerOptions) -> None:
     """Print the values of records of one partition, from the leader or from one replica."""
-    form = _form(options)
+    text_of = _form(options)
     admin = await run.admin(options.client_id)
     place = TopicPartition(options.topic, options.partition)
     next_offset = options.offset
@@ -75,7 +75,9 @@ async def simple_consumer_shell(run: ToolRun, options: ConsumerOptions) -> None:
             for record, after in _records(fetched, next_offset):
                 next_offset = after
                 if record is not None:
-                    form.print(run, record)
+                    run.write(text_of(record))
+                    if options.print_offsets:
+                        run.print(f"next offset = {record.offset + 1}")
                     printed += 1
                 if printed == options.max_messages:
                     return
@@ -98,33 +100,10 @@ def _records(fetched: FetchedRecords, start: int) -> Iterator[tuple[Record | Non
         yield None, max(start, batch.last_offset + 1)
 
 
-class RecordForm(NamedTuple):
-    """The form in which records are printed."""
+def _form(options: ConsumerOptions) -> Callable[[Record], str]:
+    """Return the function that decodes a record and returns its text, or raise InvalidArgument.
 
-    is_shown: bool
-    print_key: bool
-    print_offsets: bool
-    key_separator: str
-    line_separator: str
-    show_key: Callable[[bytes], str]
-    show_value: Callable[[bytes], str]
-
-    def print(self, run: ToolRun, record: Record) -> None:
-        """Print a record, which is decoded even if it is not shown."""
-        key = self.show_key(record.key) if record.key is not None else "null"
-        value = self.show_value(record.value) if record.value is not None else "null"
-        if self.is_shown:
-            prefix = f"{key}{self.key_separator}" if self.print_key else ""
-            run.write(prefix + value + self.line_separator)
-        if self.print_offsets:
-            run.print(f"next offset = {record.offset + 1}")
-
-
-def _form(options: ConsumerOptions) -> RecordForm:
-    """Return the form for the options of Kafka's formatters.
-
-    Raises:
-        InvalidArgument: a formatter or a property is unknown.
+    The text is empty for the formatter that prints nothing.
     """
     name = (options.formatter or FORMATTERS[0]).rpartition(".")[2]
     if name not in FORMATTERS:
@@ -135,16 +114,15 @@ def _form(options: ConsumerOptions) -> RecordForm:
         if not equals or key not in values:
             raise InvalidArgument(f"--property {text}: expected KEY=VALUE with {', '.join(values)}")
         values[key] = value
-    is_shown = name == FORMATTERS[0]
-    return RecordForm(
-        is_shown,
-        values["print.key"].lower() == "true",
-        options.print_offsets,
-        values["key.separator"],
-        values["line.separator"],
-        decoder(options.key_decoder_class),
-        decoder(options.value_decoder_class),
-    )
+    show_key, show_value = decoder(options.key_decoder_class), decoder(options.value_decoder_class)
+
+    def text_of(record: Record) -> str:
+        key = "null" if record.key is None else show_key(record.key)
+        value = "null" if record.value is None else show_value(record.value)
+        prefix = f"{key}{values['key.separator']}" if values["print.key"].lower() == "true" else ""
+        return prefix + value + values["line.separator"] if name == FORMATTERS[0] else ""
+
+    return text_of
 
 
 async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, replica: int) -> FetchedRecords:

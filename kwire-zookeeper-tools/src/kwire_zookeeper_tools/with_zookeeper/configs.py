@@ -13,6 +13,7 @@ from kwire_admin.compat.scripts.configs import (
     SCRAM,
     Entity,
     added_configs,
+    chosen_quotas,
     deleted_configs,
     paired_names,
     quota_entity,
@@ -177,14 +178,10 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
 
 async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
     names = {entity.type: entity.name for entity in entities}
-    found = False
-    for entity, quotas in (await admin.describe_client_quotas()).items():
-        parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
-        present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}
-        if set(present) == set(names) and all(names[type] in (None, name) for type, name in present.items()):
-            found = True
-            _print(run, present, [f"{key}={_number(value)}" for key, value in sorted(quotas.items())])
-    if not found and None not in names.values():
+    chosen = await chosen_quotas(admin, names)
+    for present, quotas in chosen:
+        _print(run, present, [f"{key}={_number(value)}" for key, value in sorted(quotas.items())])
+    if not chosen and None not in names.values():
         _print(run, names, [])
 
 

@@ -58,11 +58,7 @@ async def run(run: ScriptRun) -> None:
 
 
 def _check(values: OptionValues) -> None:
-    """Check the options of changes in the order in which Kafka's script does.
-
-    Raises:
-        ScriptUsageError: the options do not fit together.
-    """
+    """Check the options of changes in the order in which Kafka's script does, or raise ScriptUsageError."""
     is_role = "producer" in values or "consumer" in values
     if is_role:
         for option in ("operation", "deny-principal", "deny-host"):
@@ -143,22 +139,14 @@ def _operation(text: str) -> str:
 
 
 def _check_operation(type: ResourceType, operation: str) -> None:
-    """Check that a resource type has an operation.
-
-    Raises:
-        ScriptUsageError: it does not. Kafka lists the operations in the order of a Java set.
-    """
+    """Check that a resource type has an operation, or raise ScriptUsageError."""
     supported = sorted(operation.value for operation in (AclOperation.ALL, *SUPPORTED_OPERATIONS[type]))
     if operation not in supported:
         raise ScriptUsageError(f"ResourceType {type.value} only supports operations [{', '.join(supported)}]")
 
 
 def _bindings(values: OptionValues) -> Iterable[AclBinding]:
-    """Yield the ACLs that the options describe.
-
-    Raises:
-        ScriptUsageError: a resource type does not have an operation.
-    """
+    """Yield the ACLs that the options describe, or raise ScriptUsageError."""
     # One binding for each combination, as AclCommand makes them: without a host, from any.
     pattern = _pattern(values)
     rules = ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny"))

@@ -108,11 +108,7 @@ async def run(run: ScriptRun) -> None:
 
 
 def _check_options(run: ScriptRun, entities: list[Entity]) -> None:
-    """Check names of brokers and addresses, and options that the action does not take.
-
-    Raises:
-        ScriptUsageError: one is invalid.
-    """
+    """Check names of brokers and addresses, and options that the action does not take, or raise ScriptUsageError."""
     values = run.values
     for entity in entities:
         if entity.type in ("brokers", "broker-loggers") and entity.name and not entity.name.isdecimal():
@@ -306,14 +302,28 @@ def quota_entity(entities: list[Entity]) -> ClientQuotaEntity:
     return ClientQuotaEntity(user=named.get("users"), client_id=named.get("clients"), ip=named.get("ips"))
 
 
-async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
-    names = {entity.type: entity.name for entity in entities}
+async def chosen_quotas(
+    admin: AdminClient, names: Mapping[str, str | None]
+) -> list[tuple[dict[str, str], Mapping[str, float]]]:
+    """Return entities, as names by type, with their quotas.
+
+    Args:
+        names: the names by type; None for every entity of the type. An empty name is the default.
+    """
+    chosen = []
     for entity, quotas in (await admin.describe_client_quotas()).items():
         parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
-        present = {type: _name(part) for type, part in parts.items() if part is not None}
-        if set(present) != set(names) or any(names[type] not in (None, name) for type, name in present.items()):
-            continue
-        run.print(f"Quota configs for {_entity_text(present)} are {_quota_text(quotas)}")
+        present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}
+        if set(present) == set(names) and all(names[type] in (None, name) for type, name in present.items()):
+            chosen.append((present, quotas))
+    return chosen
+
+
+async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
+    names = {entity.type: entity.name for entity in entities}
+    for present, quotas in await chosen_quotas(admin, names):
+        listed = ", ".join(f"{key}={value}" for key, value in quotas.items())
+        run.print(f"Quota configs for {_entity_text(present)} are {listed}")
     if set(names) == {"users"} and names["users"] != "":
         for user, mechanisms in (
             await admin.describe_user_scram_credentials([names["users"]] if names["users"] else ())
@@ -326,20 +336,11 @@ async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[En
             run.print(f"SCRAM credential configs for user-principal '{user}' are {listed}")
 
 
-def _name(part: object) -> str:
-    """Return the name of a part of an entity; an empty text for the default."""
-    return part if isinstance(part, str) else ""
-
-
 def _entity_text(present: Mapping[str, str]) -> str:
     return ", ".join(
         f"{ENTITY_NAMES[type]} '{name}'" if name else f"the default {ENTITY_NAMES[type]}"
         for type, name in present.items()
     )
-
-
-def _quota_text(quotas: Mapping[str, float]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in quotas.items())
 
 
 async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
@@ -363,11 +364,7 @@ async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entit
 
 
 def _check_quota_names(entities: list[Entity], names: Iterable[str]) -> None:
-    """Check that configs are quotas of their entities.
-
-    Raises:
-        ScriptFailed: others are named.
-    """
+    """Check that configs are quotas of their entities, or raise ScriptFailed."""
     types = [entity.type for entity in entities]
     known, kind = (IP_QUOTAS, "connection quota") if types == ["ips"] else (QUOTAS, "quota")
     if types == ["users"]:
@@ -381,11 +378,7 @@ def _check_quota_names(entities: list[Entity], names: Iterable[str]) -> None:
 
 
 async def _check_deleted_quotas(admin: AdminClient, entity: ClientQuotaEntity, deleted: list[str]) -> None:
-    """Check that an entity has the quotas that are to be deleted.
-
-    Raises:
-        ScriptFailed: it has no such quota.
-    """
+    """Check that an entity has the quotas that are to be deleted, or raise ScriptFailed."""
     if not deleted:
         return
     present = (await admin.describe_client_quotas()).get(entity, {})

@@ -15,6 +15,7 @@ from kwire_admin.compat.group_options import (
     common_options,
     listed,
     need_one_of,
+    print_deletions,
     print_new_offsets,
     warn_of_missing,
 )
@@ -23,7 +24,7 @@ from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, ScriptRefused, java_error, number_read_late
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient, TopicPartition
     from kwire_admin.compat.options import OptionValues
@@ -192,21 +193,10 @@ async def _delete(run: ScriptRun, admin: AdminClient) -> None:
     if not names:
         return
     outcomes = await admin.delete_groups(names)
-    done = [name for name in names if outcomes[name] is None]
-    if not outcomes.errors:
-        run.print(f"Deletion of requested consumer groups ({_quoted(done)}) was successful.")
-        return
-    run.has_failures = True
-    run.print("\nError: Deletion of some consumer groups failed:")
-    for name, error in outcomes.errors.items():
-        wrapper = "java.util.concurrent.ExecutionException: " if run.is_before(NEWEST) else ""
-        run.print(f"* Group '{name}' could not be deleted due to: {wrapper}{java_error(error)}")
-    if done:
-        run.print(f"\nThese consumer groups were deleted successfully: {_quoted(done)}")
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
+    run.has_failures = bool(outcomes.errors)
+    wrapper = "java.util.concurrent.ExecutionException: " if run.is_before(NEWEST) else ""
+    failed = {name: wrapper + java_error(error) for name, error in outcomes.errors.items()}
+    print_deletions(run, "consumer", [name for name in names if outcomes[name] is None], failed)
 
 
 async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:

@@ -162,11 +162,7 @@ async def _feature_dependencies(run: ScriptRun) -> None:
 
 
 def _feature_level(text: str) -> tuple[str, int]:
-    """Return the name and the level of a text such as `group.version=1`.
-
-    Raises:
-        ScriptFailed: it has no level, or one that is not a number of 16 bits.
-    """
+    """Return the name and the level of a text such as `group.version=1`, or raise ScriptFailed."""
     failure = f"Can't parse feature=level string {text}: "
     name, separator, level = text.partition("=")
     if not separator:

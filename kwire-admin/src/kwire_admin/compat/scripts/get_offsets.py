@@ -35,25 +35,19 @@ async def run(run: ScriptRun) -> None:
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
     described = await admin.describe_topics()
-    partitions = [
-        TopicPartition(name, partition.partition)
+    leaders = {
+        TopicPartition(name, partition.partition): partition.leader
         for name, topic in sorted(described.items())
         if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and name in INTERNAL_TOPICS)
         for partition in topic.partitions
         if matches(name, partition.partition)
-    ]
-    if not partitions:
+    }
+    if not leaders:
         raise ScriptRefused("Could not match any topic-partitions with the specified filters")
     # A partition without a leader is skipped at once: the others need not wait for its election.
-    leaders = {
-        TopicPartition(name, partition.partition): partition.leader
-        for name, topic in described.items()
-        if not isinstance(topic, AdminError)
-        for partition in topic.partitions
-    }
-    led = [partition for partition in partitions if leaders[partition] is not None]
+    led = [partition for partition, leader in leaders.items() if leader is not None]
     offsets = await admin.list_offsets(dict.fromkeys(led, spec))
-    for partition in partitions:
+    for partition in leaders:
         offset = offsets.get(partition)
         run.has_failures |= offset is None or isinstance(offset, AdminError)
         if offset is None:

@@ -301,11 +301,7 @@ async def throttle_brokers(
 
 
 async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]) -> None:
-    """Delete the throttles of all brokers and of topics.
-
-    Raises:
-        ScriptRefused: a topic does not exist. The others have no throttles any more.
-    """
+    """Delete the throttles of all brokers and of topics, and raise ScriptRefused for a topic that does not exist."""
     if "preserve-throttles" in run.values:
         return
     brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)

@@ -81,11 +81,7 @@ def _check(values: OptionValues, action: str) -> None:
 
 
 async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, int]]:
-    """Return groups with the ids of their coordinators.
-
-    Raises:
-        ScriptRefused: a group does not exist, or has another type.
-    """
+    """Return groups with the ids of their coordinators, or raise ScriptRefused."""
     groups: list[tuple[Any, int]] = []
     for described in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
         if isinstance(described, AdminError):

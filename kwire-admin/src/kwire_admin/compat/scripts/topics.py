@@ -133,11 +133,7 @@ async def _find(run: ScriptRun, admin: AdminClient) -> list[str]:
 
 
 async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[str]:
-    """Return the topic with an id.
-
-    Raises:
-        ScriptRefused: no topic has it, or the text is not an id.
-    """
+    """Return the topic with an id, or raise ScriptRefused."""
     try:
         topic_id = uuid_from_text(text)
     except ValueError as error:

@@ -111,11 +111,7 @@ def _facts(path: str, znode: Znode) -> list[ZnodeField]:
 
 
 def _fields(path: str, znode: Znode) -> list[ZnodeField]:
-    """Return the fields of the data.
-
-    Raises:
-        ZnodeError: the data are malformed.
-    """
+    """Return the fields of the data, or raise ZnodeError."""
     from kwire_zookeeper_tools.znode_kinds import find_znode_kind
 
     kind = find_znode_kind(path)
