@@ -310,7 +310,7 @@ async def chosen_quotas(
     Args:
         names: the names by type; None for every entity of the type. An empty name is the default.
     """
-    chosen = []
+    chosen: list[tuple[dict[str, str], Mapping[str, float]]] = []
     for entity, quotas in (await admin.describe_client_quotas()).items():
         parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
         present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}

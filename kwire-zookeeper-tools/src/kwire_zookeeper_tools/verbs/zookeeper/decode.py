@@ -17,6 +17,7 @@ from kwire_admin.operations.config_journal import HIDDEN
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, InvalidArgument, NotFound, Option, Syntax
 from kwire_admin.operations.run import Run
+from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
 from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER, open_store
 
 if TYPE_CHECKING:
@@ -66,8 +67,6 @@ async def decode(
 
     The page of all znodes in the documentation explains the fields. Credentials and secrets are hidden.
     """
-    from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
-
     path = PATH.match(path).string
     store = await open_store(run, zookeeper)
     try:
@@ -86,8 +85,6 @@ async def decode(
 
 async def _nearest(store: Store, path: str) -> str:
     """Return the children of the nearest parent that exists, as the end of an error."""
-    from kwire_cluster.zookeeper.errors import NoNode
-
     parent = path
     while parent != "/":
         parent = parent.rpartition("/")[0] or "/"

@@ -11,12 +11,21 @@ from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigRe
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import PORT, InvalidArgument, NotFound, Option, Syntax
 from kwire_admin.operations.run import Run
+from kwire_cluster.zookeeper import (
+    ActiveController,
+    BrokerRegistration,
+    ControllerEpoch,
+    FeaturesZnode,
+    PreferredReplicaElection,
+    ReassignPartitions,
+)
+from kwire_cluster.zookeeper.errors import InvalidConnectString, NoNode, ZnodeError
+from kwire_cluster.zookeeper.topics import DeletionMarker, TopicRegistration
+from kwire_zookeeper_tools.children import data_of, read_children
 
 if TYPE_CHECKING:
-    from kwire_cluster.zookeeper import ActiveController, Store
+    from kwire_cluster.zookeeper import Store
     from kwire_cluster.zookeeper.admin_requests import ListedPartition
-    from kwire_cluster.zookeeper.errors import ZnodeError
-    from kwire_cluster.zookeeper.topics import TopicRegistration
 
 T = TypeVar("T")
 
@@ -85,7 +94,6 @@ async def open_store(run: Run, zookeeper: str | None) -> Store:
     """
     from kwire_cluster.zookeeper import connect
     from kwire_cluster.zookeeper.connection import check_hosts
-    from kwire_cluster.zookeeper.errors import InvalidConnectString
 
     try:
         hosts = await zookeeper_of(run.admin) if zookeeper is None else check_hosts(zookeeper)
@@ -124,17 +132,6 @@ async def show(
 
 
 async def _rows(store: Store) -> AsyncIterator[ControllerZnode]:
-    from kwire_cluster.zookeeper import (
-        ActiveController,
-        BrokerRegistration,
-        ControllerEpoch,
-        FeaturesZnode,
-        ReassignPartitions,
-    )
-    from kwire_cluster.zookeeper.errors import ZnodeError
-    from kwire_cluster.zookeeper.topics import TopicRegistration
-    from kwire_zookeeper_tools.children import data_of, read_children
-
     malformed: list[ZnodeError] = []
     controller = await _read(store, ActiveController, malformed)
     epoch = await _read(store, ControllerEpoch, malformed)
@@ -193,9 +190,6 @@ async def _deletions(
     nobody: str | None,
 ) -> AsyncIterator[ControllerZnode]:
     """Return the topics that are marked for deletion. A deletion waits for every replica, and for reassignments."""
-    from kwire_cluster.zookeeper.topics import DeletionMarker
-    from kwire_zookeeper_tools.children import read_children
-
     async for name, _ in read_children(store, DeletionMarker.root):
         topic = topics.get(name)
         if topic is None:
@@ -219,9 +213,6 @@ def _reassignments(
     nobody: str | None,
 ) -> Iterator[ControllerZnode]:
     """Return reassignments: requested ones in their znode, and running ones in the znodes of topics (KIP-455)."""
-    from kwire_cluster.zookeeper import ReassignPartitions
-    from kwire_cluster.zookeeper.topics import TopicRegistration
-
     for (topic, partition), replicas in targets.items():
         reason = _down(set(replicas), live) if topic in topics else f"topic {topic} does not exist"
         yield ControllerZnode(
@@ -246,8 +237,6 @@ async def _elections(
     nobody: str | None,
     malformed: list[ZnodeError],
 ) -> AsyncIterator[ControllerZnode]:
-    from kwire_cluster.zookeeper import PreferredReplicaElection
-
     requested = await _read(store, PreferredReplicaElection, malformed)
     for topic, partition in () if requested is None else requested.partitions:
         registration = topics.get(topic)
@@ -260,8 +249,6 @@ async def _elections(
 
 async def _read(store: Store, kind: type[T], malformed: list[ZnodeError]) -> T | None:
     """Return a znode; None if it does not exist, or if it is malformed, which is added to a list."""
-    from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
-
     try:
         znode = await store.get(kind.path())  # type: ignore[attr-defined]  # every class of znodes has a path
         return kind.decode(znode.data)  # type: ignore[attr-defined,no-any-return]  # and decodes its data
