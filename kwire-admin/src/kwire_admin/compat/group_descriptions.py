@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, GroupType, TopicPartition
 from kwire_admin.compat.group_options import coordinator_text, warn_of_unknown_ends
-from kwire_admin.compat.script import java_error
+from kwire_admin.compat.script import accepted, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,9 +111,7 @@ async def _with_epochs(run: ScriptRun, admin: AdminClient, group: GroupDescripti
     """Return a group with its epochs; None for a classic group, and where they are not printed."""
     if run.is_before(FIRST_WITH_EPOCHS) or "verbose" not in run.values or group.type is not GroupType.CONSUMER:
         return None
-    described = (await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id]
-    if isinstance(described, AdminError):
-        raise described
+    described = accepted((await admin.describe_groups_of_type([group.group_id], GroupType.CONSUMER))[group.group_id])
     with_epochs: DescribedGroup = described[0]
     return with_epochs
 
@@ -201,13 +199,9 @@ def _topics_text(assignment: Mapping[str, Sequence[int]]) -> str:
 
 async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription, follows_table: bool) -> bool:
     """Print the offsets of a group, and return whether there are any."""
-    lag = (await admin.group_lags([group.group_id]))[group.group_id]
-    if isinstance(lag, AdminError):
-        raise lag
+    lag = accepted((await admin.group_lags([group.group_id]))[group.group_id])
     has_epochs = "verbose" in run.values and not run.is_before(FIRST_WITH_EPOCHS)
-    committed = (await admin.list_group_offsets([group.group_id]))[group.group_id] if has_epochs else {}
-    if isinstance(committed, AdminError):
-        raise committed
+    committed = accepted((await admin.list_group_offsets([group.group_id]))[group.group_id] if has_epochs else {})
     errors = {TopicPartition(*p[:2]): p.error for p in lag.partitions if p.error is not None}
     warn_of_unknown_ends(run, errors)
     rows = []

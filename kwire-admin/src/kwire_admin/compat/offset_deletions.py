@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, TopicPartition
 from kwire_admin.compat.options import ScriptUsageError
-from kwire_admin.compat.script import ScriptRefused, java_error
+from kwire_admin.compat.script import ScriptRefused, accepted, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,9 +33,7 @@ async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> lis
     chosen: list[TopicPartition] = []
     for text in topics:
         topic, colon, indexes = text.partition(":")
-        described = (await admin.describe_topics([topic]))[topic]
-        if isinstance(described, AdminError):
-            raise described
+        described = accepted((await admin.describe_topics([topic]))[topic])
         try:
             requested = {int(index) for index in indexes.split(",")} if colon else None
         except ValueError:

@@ -7,7 +7,7 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 from kwire._util.json_document import parse_json_document
 from kwire._util.readable import printable_lines
@@ -28,6 +28,7 @@ __all__ = [
     "ScriptFailed",
     "ScriptRefused",
     "ScriptRun",
+    "accepted",
     "java_error",
     "number_read_late",
     "print_version",
@@ -35,6 +36,8 @@ __all__ = [
     "shown",
     "write",
 ]
+
+T = TypeVar("T")
 
 BOOTSTRAP = ScriptOption("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to")
 COMMAND_CONFIG = ScriptOption("command-config", "Properties file of the client.", "command config property file")
@@ -86,6 +89,13 @@ def number_read_late(values: OptionValues, option: str) -> int | None:
         return values.number(option)
     except ScriptUsageError as error:
         raise ScriptRefused(str(error)) from None
+
+
+def accepted(result: T | AdminError) -> T:
+    """Return a result, or raise it if it is an error."""
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 class ScriptCaller(Protocol):

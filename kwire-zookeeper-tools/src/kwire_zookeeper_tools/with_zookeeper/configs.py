@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, accepted
 from kwire_admin.compat.scripts.configs import (
     QUOTA_TYPES,
     SCRAM,
@@ -168,9 +168,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     resources = {name: ConfigResource(type, name or "") for name in names}
     described = await admin.describe_configs(resources.values())
     for name, resource in resources.items():
-        configs = described[resource]
-        if isinstance(configs, AdminError):
-            raise configs
+        configs = accepted(described[resource])
         changed = [f"{key}={entry.value}" for key, entry in sorted(configs.items()) if entry.source in DYNAMIC]
         if entity.name is not None or changed or type is ConfigResourceType.TOPIC:
             _print(run, {entity.type: name}, changed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
 from kwire_admin.compat.options import ScriptOption
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, accepted
 
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
@@ -95,9 +95,7 @@ def _resource(name: str) -> ConfigResource:
 
 
 async def _described(admin: AdminClient, name: str) -> dict[str, str | None]:
-    configs = (await admin.describe_configs([_resource(name)]))[_resource(name)]
-    if isinstance(configs, AdminError):
-        raise configs
+    configs = accepted((await admin.describe_configs([_resource(name)]))[_resource(name)])
     return {config: value.value for config, value in sorted(configs.items())}
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import (
-    AdminError,
     ClientQuotaEntity,
     ConfigChange,
     ConfigResource,
@@ -16,7 +15,7 @@ from kwire.client.admin import (
 )
 from kwire.client.admin.config_values import stored_source
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -179,9 +178,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
         if name:
             title = f"{'All' if every else 'Dynamic'} configs for {_singular(entity.type)} {name} are:"
         run.print(title)
-        configs = (await admin.describe_configs([resource], synonyms=True))[resource]
-        if isinstance(configs, AdminError):
-            raise configs
+        configs = accepted((await admin.describe_configs([resource], synonyms=True))[resource])
         for key, config in sorted(configs.items()):
             if every or config.source is stored_source(resource):
                 run.print(f"  {_described(key, config)}")

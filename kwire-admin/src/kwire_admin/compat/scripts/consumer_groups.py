@@ -21,7 +21,15 @@ from kwire_admin.compat.group_options import (
 )
 from kwire_admin.compat.offset_deletions import NEWEST, delete_offsets, partitions_of_topics
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed, ScriptRefused, java_error, number_read_late
+from kwire_admin.compat.script import (
+    ZOOKEEPER,
+    Script,
+    ScriptFailed,
+    ScriptRefused,
+    accepted,
+    java_error,
+    number_read_late,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,9 +210,7 @@ async def _delete(run: ScriptRun, admin: AdminClient) -> None:
 async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
     """Return the partitions that `--topic` or `--all-topics` chooses."""
     if "all-topics" in values:
-        committed = (await admin.list_group_offsets([group]))[group]
-        if isinstance(committed, AdminError):
-            raise committed
+        committed = accepted((await admin.list_group_offsets([group]))[group])
         return sorted(committed)
     chosen = await partitions_of_topics(admin, values.all("topic"))
     if not chosen:
@@ -255,9 +261,7 @@ async def plan_targets(
         partitions = [*target]
     elif partitions is None:
         partitions = await chosen_partitions(admin, run.values, group)
-    committed = (await admin.list_group_offsets([group]))[group]
-    if isinstance(committed, AdminError):
-        raise committed
+    committed = accepted((await admin.list_group_offsets([group]))[group])
     targets: dict[TopicPartition, int] = {}
     try:
         plan = await plan_offsets(admin, committed, partitions, target)

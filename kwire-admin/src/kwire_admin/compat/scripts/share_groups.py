@@ -18,7 +18,7 @@ from kwire_admin.compat.group_options import (
     print_new_offsets,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import Script, ScriptFailed, java_error
+from kwire_admin.compat.script import Script, ScriptFailed, accepted, java_error
 
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
@@ -148,10 +148,7 @@ def _or_dash(number: int | None) -> object:
 async def _offsets(
     admin: AdminClient, group: str, *, include_unset: bool = False
 ) -> dict[TopicPartition, CommittedOffset]:
-    offsets = (await admin.list_share_group_offsets([group], include_unset=include_unset))[group]
-    if isinstance(offsets, AdminError):
-        raise offsets
-    return offsets
+    return accepted((await admin.list_share_group_offsets([group], include_unset=include_unset))[group])
 
 
 async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:

@@ -22,7 +22,7 @@ from kwire_admin.compat.group_options import (
     warn_of_unknown_ends,
 )
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import Script, ScriptFailed, ScriptRefused, java_error
+from kwire_admin.compat.script import Script, ScriptFailed, ScriptRefused, accepted, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -164,9 +164,7 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None
     partitions = sorted({partition for member in group.members for partition in _inputs(group, member)})
     if not partitions:
         return
-    committed = (await admin.list_group_offsets([group.group_id]))[group.group_id]
-    if isinstance(committed, AdminError):
-        raise committed
+    committed = accepted((await admin.list_group_offsets([group.group_id]))[group.group_id])
     starts = await admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
     warn_of_unknown_ends(run, {of: at for of, at in (starts | ends).items() if isinstance(at, AdminError)})

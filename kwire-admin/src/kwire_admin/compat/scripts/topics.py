@@ -9,7 +9,15 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
-from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptRefused, number_read_late
+from kwire_admin.compat.script import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    ZOOKEEPER,
+    Script,
+    ScriptRefused,
+    accepted,
+    number_read_late,
+)
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
@@ -227,9 +235,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
     has_overrides_only = "topics-with-overrides" in values
     states = [PartitionTrouble(state) for option, state in STATES.items() if option in values]
     for name in names:
-        topic = described[name]
-        if isinstance(topic, AdminError):
-            raise topic
+        topic = accepted(described[name])
         topic_configs = configs[resources[name]]
         if isinstance(topic_configs, AdminError):
             raise topic_configs
@@ -247,9 +253,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
                 f"\tConfigs: {','.join(overridden)}"
             )
         if not has_overrides_only:
-            least = min_isr(name, topic_configs)
-            if isinstance(least, AdminError):
-                raise least
+            least = accepted(min_isr(name, topic_configs))
             for partition in topic.partitions:
                 if not states or any(state.matches(partition, least) for state in states):
                     leaders = eligible.get(name, {}).get(partition.partition)

@@ -117,22 +117,13 @@ async def _describe_producers(run: ScriptRun, admin: AdminClient) -> None:
     producers = await _producers(
         admin, partition, broker, f"Failed to describe producers for partition {partition} on {where}"
     )
-    run.print_columns(
-        [
-            PRODUCERS,
-            *(
-                (
-                    producer.producer_id,
-                    producer.producer_epoch,
-                    _or_minus_one(producer.coordinator_epoch),
-                    _or_minus_one(producer.last_sequence),
-                    _or_minus_one(producer.last_timestamp_ms),
-                    "None" if producer.transaction_start_offset is None else producer.transaction_start_offset,
-                )
-                for producer in producers
-            ),
-        ]
-    )
+    rows: list[tuple[object, ...]] = [PRODUCERS]
+    for producer in producers:
+        start = producer.transaction_start_offset
+        numbers = (producer.coordinator_epoch, producer.last_sequence, producer.last_timestamp_ms)
+        start_text = "None" if start is None else start
+        rows.append((producer.producer_id, producer.producer_epoch, *map(_or_minus_one, numbers), start_text))
+    run.print_columns(rows)
 
 
 async def _abort(run: ScriptRun, admin: AdminClient) -> None:
