@@ -141,6 +141,16 @@ class OptionValues:
             if with_ in self and name in self:
                 raise ScriptUsageError(f'Option "[{name}]" can\'t be used with option "[{with_}]"')
 
+    def check_numbers(self) -> None:
+        """Check all options that have a number.
+
+        Raises:
+            ScriptUsageError: one is not an integer, or too large for its type in Java.
+        """
+        for name, kind in self._kinds.items():
+            if kind in BITS:
+                self.number(name)
+
     def number(self, name: str) -> int | None:
         """Return the value of an option as an integer.
 

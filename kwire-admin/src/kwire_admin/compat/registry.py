@@ -14,37 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["SCRIPTS", "find_script", "run_class", "run_script", "scripts_of"]
 
-MODULES = {
-    "kafka-acls": "acls",
-    "kafka-broker-api-versions": "broker_api_versions",
-    "kafka-client-metrics": "client_metrics",
-    "kafka-cluster": "cluster",
-    "kafka-configs": "configs",
-    "kafka-consumer-groups": "consumer_groups",
-    "kafka-delegation-tokens": "delegation_tokens",
-    "kafka-delete-records": "delete_records",
-    "kafka-features": "features",
-    "kafka-get-offsets": "get_offsets",
-    "kafka-groups": "groups",
-    "kafka-leader-election": "leader_election",
-    "kafka-log-dirs": "log_dirs",
-    "kafka-metadata-quorum": "metadata_quorum",
-    "kafka-preferred-replica-election": "leader_election",
-    "kafka-reassign-partitions": "reassign_partitions",
-    "kafka-share-groups": "share_groups",
-    "kafka-streams-groups": "streams_groups",
-    "kafka-topics": "topics",
-    "kafka-transactions": "transactions",
+_OWN_MODULES = (
+    *("acls", "broker_api_versions", "client_metrics", "cluster", "configs", "consumer_groups", "delegation_tokens"),
+    *("delete_records", "features", "get_offsets", "groups", "leader_election", "log_dirs", "metadata_quorum"),
+    *("reassign_partitions", "share_groups", "streams_groups", "topics", "transactions"),
+)
+_WITH_ZOOKEEPER = (
+    *("acls", "configs", "consumer_groups", "preferred_replica_election", "reassign_partitions", "topics"),
+)
+MODULES = {f"kafka-{name.replace('_', '-')}": name for name in _OWN_MODULES} | {
+    "kafka-preferred-replica-election": "leader_election"
 }
 """Module of each script. A run imports only its own."""
-WITH_ZOOKEEPER = {
-    "kafka-acls": "acls",
-    "kafka-configs": "configs",
-    "kafka-consumer-groups": "consumer_groups",
-    "kafka-preferred-replica-election": "preferred_replica_election",
-    "kafka-reassign-partitions": "reassign_partitions",
-    "kafka-topics": "topics",
-}
+WITH_ZOOKEEPER = {f"kafka-{name.replace('_', '-')}": name for name in _WITH_ZOOKEEPER}
 """Module of each script that finds the cluster in ZooKeeper, in place of the module in MODULES."""
 OLD_RELEASES = ("0.8.2.2", "0.9.0.1", "0.10.2.2")
 """Releases with the scripts of WITH_ZOOKEEPER that a run can follow."""

@@ -40,13 +40,7 @@ def _number(layout: str) -> RecordDecoder:
 
 
 TRANSACTION_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
+    *("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead"),
     "PrepareEpochFence",
 )
 """Names of the states of transactions, by their number (`TransactionState` in Kafka)."""

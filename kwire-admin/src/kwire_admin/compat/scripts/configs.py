@@ -35,16 +35,10 @@ SOURCES = {
     8: "DYNAMIC_GROUP_CONFIG",
 }
 SHORT_NAMES = {
-    "topic": "topics",
-    "broker": "brokers",
-    "broker-logger": "broker-loggers",
-    "client": "clients",
-    "user": "users",
-    "ip": "ips",
-    "group": "groups",
+    **{name: f"{name}s" for name in ("topic", "broker", "broker-logger", "client", "user", "ip", "group")},
     "client-metrics": "client-metrics",
 }
-DEFAULTS = {"broker-defaults": "brokers", "client-defaults": "clients", "user-defaults": "users", "ip-defaults": "ips"}
+DEFAULTS = {f"{name}-defaults": f"{name}s" for name in ("broker", "client", "user", "ip")}
 INVALID_CONFIG = 'requirement failed: Invalid entity config: all configs to be added must be in the format "key=val".'
 INVALID_CONFIG_4_4 = (
     'Invalid entity config: all configs to be added must be in the format "key=val" or  "key=[val1,val2]" to group '

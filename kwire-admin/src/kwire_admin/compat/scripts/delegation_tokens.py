@@ -49,8 +49,7 @@ async def run(run: ScriptRun) -> None:
         kind, _, name = principal.partition(":")
         if not kind or not name:
             raise ScriptUsageError(f"expected a string in format principalType:principalName but got {principal}")
-    for name in ("max-life-time-period", "renew-time-period", "expiry-time-period"):
-        values.number(name)
+    values.check_numbers()
     await ACTIONS[action](run, values)
 
 

@@ -37,8 +37,7 @@ TIMEOUT_MS = 10_000
 """Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
 LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_THROTTLES = (*RATES, LOG_DIR_THROTTLE)
-NUMBERS = ("throttle", "replica-alter-log-dirs-throttle", "timeout")
-"""The options with numbers, the rates in bytes per second first."""
+RATE_OPTIONS = ("throttle", "replica-alter-log-dirs-throttle")
 
 
 async def run(run: ScriptRun) -> None:
@@ -54,8 +53,7 @@ async def run(run: ScriptRun) -> None:
         values.need("reassignment-json-file")
     if "bootstrap-server" not in values:
         raise ScriptUsageError("Please specify --bootstrap-server")
-    for name in NUMBERS:  # before anything changes, as Kafka's parser reads numbers with the other options
-        values.number(name)
+    values.check_numbers()  # before anything changes, as Kafka's parser reads numbers with the other options
     if action == "generate":
         values.need("broker-list", "topics-to-move-json-file")
         await _generate(run, await run.admin())
@@ -236,7 +234,7 @@ async def _execute(
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
     # A negative rate means no throttle, as in Kafka's script.
-    rate, log_dir_rate = (-1 if (number := run.values.number(name)) is None else number for name in NUMBERS[:2])
+    rate, log_dir_rate = (-1 if (number := run.values.number(name)) is None else number for name in RATE_OPTIONS)
     if rate >= 0 or log_dir_rate >= 0:
         run.print(
             "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "

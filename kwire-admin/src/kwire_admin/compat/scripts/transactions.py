@@ -39,17 +39,6 @@ NEEDED = {
     "forceTerminateTransaction": ("--transactionalId",),
 }
 """The options that a command needs."""
-NUMBERS = {
-    "--partition": "Integer",
-    "--broker-id": "Integer",
-    "--start-offset": "Long",
-    "--producer-id": "Long",
-    "--producer-epoch": "Short",
-    "--coordinator-epoch": "Integer",
-    "--duration-filter": "Long",
-    "--max-transaction-timeout": "Integer",
-}
-"""The options with a number, with its type in Java."""
 
 
 async def run(run: ScriptRun) -> None:
@@ -62,8 +51,9 @@ async def run(run: ScriptRun) -> None:
     need_arguments(NAME, run.values, "--bootstrap-server")
     command = choose_command(NAME, run.values, COMMANDS)
     need_arguments(NAME, run.values, *NEEDED.get(run.values.words[0], ()))
-    for option, type in NUMBERS.items():
-        read_number(NAME, run.values, option, type)
+    for option in transactions.options:
+        if option.kind != "String":
+            read_number(NAME, run.values, f"--{option.name}", option.kind)
     await command(run, await run.admin())
 
 
