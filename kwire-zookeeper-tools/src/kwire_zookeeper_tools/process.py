@@ -83,34 +83,28 @@ class NodeChannel:
         return connection
 
 
-class NodeEnvironment:
-    """The environment of a tool on a node.
+def environment_of(channel: NodeChannel, job: Mapping[str, Any]) -> Environment:
+    """Return the environment of a tool on a node.
 
     Args:
+        channel: opens the connections of the tool.
         job: the message that the node sends first.
     """
 
-    def __init__(self, channel: NodeChannel, job: Mapping[str, Any]) -> None:
-        self._channel = channel
-        self._job = job
-
-    def environment(self) -> Environment:
-        folders = tuple(map(Path, self._job["folders"]))
-        return Environment(self._open_admin, self._open_zookeeper, folders)
-
-    async def _open_admin(self) -> AdminClient:
+    async def open_admin() -> AdminClient:
         from kwire.client.admin import AdminClient
 
-        config = ConnectionConfig(open_socket=self._channel.connect)
-        return await AdminClient.open(self._job["bootstrap"], client_id=self._job["client_id"], config=config)
+        config = ConnectionConfig(open_socket=channel.connect)
+        return await AdminClient.open(job["bootstrap"], client_id=job["client_id"], config=config)
 
-    async def _open_zookeeper(self) -> Store:
+    async def open_zookeeper() -> Store:
         from kwire_cluster.zookeeper import connect
 
-        hosts = self._job["zookeeper"]
-        if hosts is None:
+        if job["zookeeper"] is None:
             raise ToolFailed(NEEDS_ALTER.format("reads ZooKeeper"))
-        return await connect(hosts)
+        return await connect(job["zookeeper"])
+
+    return Environment(open_admin, open_zookeeper, tuple(map(Path, job["folders"])))
 
 
 def main() -> None:
@@ -143,9 +137,7 @@ async def _run(channel: NodeChannel, job: Mapping[str, Any]) -> ToolRunResult:
         assert isinstance(tool, Operation)
     except Exception as error:  # noqa: BLE001  # of the package that has the tool
         return ToolRunResult(FAILED, "", f"{name}: {type(error).__name__}: {error}")
-    running = asyncio.ensure_future(
-        run_tool_words(tool, job["arguments"], NodeEnvironment(channel, job).environment(), _write)
-    )
+    running = asyncio.ensure_future(run_tool_words(tool, job["arguments"], environment_of(channel, job), _write))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
     channel.send({"started": True})
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -53,11 +53,11 @@ async def state_change_log_merger(
     names = logs.split(",") if logs is not None else _matching_files(run, logs_regex or "")
     if not names:
         raise ToolFailed(f"no file matches {logs_regex}")
-    accepts = _filter(topic, parse_numbers(partitions))
+    numbers = parse_numbers(partitions)
     with ExitStack() as files:
         opened = [files.enter_context(_open(run, name)) for name in names]
-        for time, line in heapq.merge(*(_lines(file, accepts) for file in opened), key=lambda entry: entry[0]):
-            if start_time <= time <= end_time:
+        for time, line in heapq.merge(*map(_lines, opened), key=lambda entry: entry[0]):
+            if start_time <= time <= end_time and _is_about(line, topic, numbers):
                 run.print(line)
 
 
@@ -79,20 +79,14 @@ def _open(run: ToolRun, name: str) -> TextIO:
         raise ToolFailed(f"cannot read {name}: {error.strerror}") from None
 
 
-def _filter(topic: str | None, partitions: tuple[int, ...] | None) -> Callable[[str], bool]:
-    def accepts(line: str) -> bool:
-        if topic is None:
-            return True
-        for match in PARTITION.finditer(line):
-            if (match[1] or match[3]) == topic and (partitions is None or int(match[2] or match[4]) in partitions):
-                return True
-        return False
-
-    return accepts
+def _is_about(line: str, topic: str | None, partitions: tuple[int, ...] | None) -> bool:
+    return topic is None or any(
+        (match[1] or match[3]) == topic and (partitions is None or int(match[2] or match[4]) in partitions)
+        for match in PARTITION.finditer(line)
+    )
 
 
-def _lines(file: TextIO, accepts: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+def _lines(file: TextIO) -> Iterator[tuple[str, str]]:
     for line in file:
-        match = LINE.search(line)
-        if match is not None and accepts(line):
+        if match := LINE.search(line):
             yield match[1], line.rstrip("\r\n")

@@ -13,7 +13,7 @@ from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptF
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kwire.client.admin import AdminClient, AdminError, FeatureMetadata
+    from kwire.client.admin import AdminError
     from kwire_admin.compat.script import ScriptRun
 
 METADATA = "metadata.version"
@@ -53,7 +53,10 @@ async def run(run: ScriptRun) -> None:
 
 async def _describe(run: ScriptRun) -> None:
     admin, node = await run.admin(), read_number("kafka-features", run.values, "--node-id/-n")
-    features = await admin.describe_features() if node is None else await _features_of(admin, node)
+    if node is None:
+        features = await admin.describe_features()
+    else:
+        features = (await admin.describe_features_of_brokers([node]))[node]
     epoch = features.epoch if features.epoch >= 0 else "-"
     for name, supported in sorted(features.supported_features.items()):
         finalized = features.finalized_features.get(name)
@@ -68,11 +71,6 @@ async def _describe(run: ScriptRun) -> None:
             f"Feature: {name}\tSupportedMinVersion: {_level(name, supported.min_version)}"
             f"\tSupportedMaxVersion: {_level(name, supported.max_version)}\t{level}\tEpoch: {epoch}"
         )
-
-
-async def _features_of(admin: AdminClient, node: int) -> FeatureMetadata:
-    """Return the features as one broker reports them."""
-    return (await admin.describe_features_of_brokers([node]))[node]
 
 
 def _level(feature: str, level: int) -> str:
