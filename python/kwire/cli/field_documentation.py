@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwire.declare.documentation import declared_type, declared_versions, field_texts, sensitivity
+from kwire.declare.documentation import declared_type, declared_versions, field_texts, remarks
 from kwire.declare.fields import MISSING
 from kwire.declare.introspect import fields
 from kwire.declare.plan_text import literal
@@ -42,14 +42,7 @@ class DocumentedField(NamedTuple):
     @property
     def remarks(self) -> list[str]:
         """The tag and the nullable versions of the field, and whether it can hold a secret."""
-        remarks = []
-        if self.field.tag is not None:
-            remarks.append(f"tag {self.field.tag}")
-        if self.field.nullable_since:
-            remarks.append(f"nullable since version {self.field.nullable_since}")
-        if self.field.sensitive:
-            remarks.append(sensitivity(self.field))
-        return remarks
+        return remarks(self.field)
 
 
 def documented_fields(cls: type[Struct], version: int | None = None) -> list[DocumentedField]:

@@ -82,9 +82,16 @@ def declared_versions(f: Field) -> str:
     return f"{f.since}+" if f.since else "all"
 
 
-def sensitivity(f: Field) -> str:
-    """Return the remark about a field that can hold a secret."""
-    return "sensitive" if f.sensitive is True else f"sensitive for some values of {f.sensitive}"
+def remarks(f: Field) -> list[str]:
+    """Return the tag and the nullable versions of a field, and the remark that it can hold a secret."""
+    texts = []
+    if f.tag is not None:
+        texts.append(f"tag {f.tag}")
+    if f.nullable_since:
+        texts.append(f"nullable since version {f.nullable_since}")
+    if f.sensitive:
+        texts.append("sensitive" if f.sensitive is True else f"sensitive for some values of {f.sensitive}")
+    return texts
 
 
 def _message_line(cls: Any) -> str:
@@ -97,16 +104,11 @@ def _message_line(cls: Any) -> str:
 
 
 def _field_lines(f: Field, text: str) -> Iterator[str]:
-    remarks = [declared_type(f.type), "all versions" if declared_versions(f) == "all" else f"v{declared_versions(f)}"]
-    if f.tag is not None:
-        remarks.append(f"tag {f.tag}")
-    if f.nullable_since:
-        remarks.append(f"nullable since v{f.nullable_since}")
-    if f.sensitive:
-        remarks.append(sensitivity(f))
+    versions = declared_versions(f)
+    facts = [declared_type(f.type), "all versions" if versions == "all" else f"v{versions}", *remarks(f)]
     if f.default is not MISSING:
-        remarks.append(f"default {'zero' if f.type == uuid and f.default.int == 0 else repr(f.default)}")
-    yield f"    {f.name}: {', '.join(remarks)}"
+        facts.append(f"default {'zero' if f.type == uuid and f.default.int == 0 else repr(f.default)}")
+    yield f"    {f.name}: {', '.join(facts)}"
     for line in text.splitlines():
         yield f"        {line}"
 

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
+from kwire._util.light_typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from kwire.errors import EncodeError
 from kwire.records.batch import Attribute, Compression, RecordBatch
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, NamedTuple, TypeAlias
+    from typing import TypeAlias
 
     CompressionName: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-else:
-    from collections import namedtuple
 
-_FIELDS = (
-    ("magic", 8),
-    ("attributes", 16),
-    ("base_offset", 64),
-    ("last_offset_delta", 64),
-    ("base_timestamp", 64),
-    ("max_timestamp", 64),
-    ("partition_leader_epoch", 32),
-    ("producer_id", 64),
-    ("producer_epoch", 16),
-    ("base_sequence", 32),
-)
-"""The fields and their bits, in the order in which the engine takes them."""
+
+class BatchFields(NamedTuple):
+    """The fields of a batch besides its records, in the order in which the engine takes them.
+
+    None derives a field from the records.
+    """
+
+    magic: int
+    attributes: int
+    base_offset: int | None
+    last_offset_delta: int | None
+    base_timestamp: int | None
+    max_timestamp: int | None
+    partition_leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+_BITS = (8, 16, 64, 64, 64, 64, 32, 64, 16, 32)
+"""Bits of each field."""
 _DERIVED = frozenset(("base_offset", "last_offset_delta", "base_timestamp", "max_timestamp"))
 """Fields that are derived from the records if they are None."""
-
-if TYPE_CHECKING:
-
-    class BatchFields(NamedTuple):
-        """The fields of a batch besides its records. None derives a field from the records."""
-
-        magic: int
-        attributes: int
-        base_offset: int | None
-        last_offset_delta: int | None
-        base_timestamp: int | None
-        max_timestamp: int | None
-        partition_leader_epoch: int
-        producer_id: int
-        producer_epoch: int
-        base_sequence: int
-else:
-    BatchFields = namedtuple("BatchFields", [name for name, _ in _FIELDS])  # noqa: PYI024  # importing typing is slow
-
 _LEVELS = {Compression.GZIP: range(10), Compression.ZSTD: range(-131072, 23)}
 
 
@@ -57,7 +44,7 @@ def fields_of_batch(batch: RecordBatch) -> BatchFields:
     """
     if batch.timestamp_type == "log_append_time":
         _check_append_times(batch)
-    return _checked(BatchFields(*[getattr(batch, name) for name, _ in _FIELDS]))
+    return _checked(BatchFields._make(getattr(batch, name) for name in BatchFields._fields))
 
 
 def fields_of_arguments(arguments: dict[str, Any]) -> BatchFields:
@@ -77,13 +64,13 @@ def fields_of_arguments(arguments: dict[str, Any]) -> BatchFields:
         if magic == 0:
             raise EncodeError("not_in_version", ("log_append_time",), "magic 0 has no timestamps: use magic 2")
         attributes |= Attribute.LOG_APPEND_TIME
-    derived = {
+    values = arguments | {
         "attributes": attributes,
         # The base timestamp of a batch with a delete horizon is that horizon (KIP-534).
         "base_timestamp": arguments["delete_horizon_ms"],
         "max_timestamp": arguments["log_append_time"],
     }
-    return _checked(BatchFields(*[derived[name] if name in derived else arguments[name] for name, _ in _FIELDS]))
+    return _checked(BatchFields._make(values[name] for name in BatchFields._fields))
 
 
 def _check_append_times(batch: RecordBatch) -> None:
@@ -128,8 +115,7 @@ def _compression(value: Compression | CompressionName) -> Compression:
 
 
 def _checked(fields: BatchFields) -> BatchFields:
-    values: tuple[object, ...] = fields
-    for (name, width), value in zip(_FIELDS, values, strict=True):
+    for name, width, value in zip(BatchFields._fields, _BITS, fields, strict=True):
         bits = 32 if name == "last_offset_delta" and fields.magic == 2 else width
         if value is None and name in _DERIVED:
             continue
