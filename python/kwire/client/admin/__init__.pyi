@@ -55,13 +55,12 @@ from kwire.client.admin.scram_values import ScramMechanismName as ScramMechanism
 from kwire.client.admin.scram_values import UserScramCredentialDeletion as UserScramCredentialDeletion
 from kwire.client.admin.scram_values import UserScramCredentialUpsertion as UserScramCredentialUpsertion
 from kwire.client.admin.tokens import DelegationToken as DelegationToken
-from kwire.client.admin.topic_changes import NewTopic as NewTopic
-from kwire.client.admin.topic_changes import TopicChange as TopicChange
 from kwire.client.admin.transactions import ProducerDescription as ProducerDescription
 from kwire.client.admin.transactions import TransactionDescription as TransactionDescription
 from kwire.client.admin.transactions import TransactionListing as TransactionListing
 from kwire.client.admin.values import BrokerAddress as BrokerAddress
 from kwire.client.admin.values import ClusterDescription as ClusterDescription
+from kwire.client.admin.values import NewTopic as NewTopic
 from kwire.client.admin.values import Outcomes as Outcomes
 from kwire.client.admin.values import PartitionDescription as PartitionDescription
 from kwire.client.admin.values import PartitionMove as PartitionMove
@@ -70,5 +69,6 @@ from kwire.client.admin.values import ReassignmentState as ReassignmentState
 from kwire.client.admin.values import ReassignmentStatus as ReassignmentStatus
 from kwire.client.admin.values import ShadowedConfig as ShadowedConfig
 from kwire.client.admin.values import ToolResult as ToolResult
+from kwire.client.admin.values import TopicChange as TopicChange
 from kwire.client.admin.values import TopicDescription as TopicDescription
 from kwire.client.admin.values import TopicListing as TopicListing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from kwire._util.light_typing import TYPE_CHECKING
-from kwire.client.admin.coded_name import CodedName
+from kwire.client.admin.values import CodedName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -181,7 +181,7 @@ def expected_count(topic: object) -> int | None:
     Raises:
         TypeError: it is something else.
     """
-    from kwire.client.admin.topic_changes import NewTopic
+    from kwire.client.admin.values import NewTopic
 
     if isinstance(topic, NewTopic):
         return len(topic.assignment) or topic.partitions

@@ -20,8 +20,7 @@ from kwire.client.admin.config_values import (
 )
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kip4_tools import tool_result
-from kwire.client.admin.topic_changes import TopicChange
-from kwire.client.admin.values import Outcomes, ShadowedConfig
+from kwire.client.admin.values import Outcomes, ShadowedConfig, TopicChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

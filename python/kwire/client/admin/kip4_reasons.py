@@ -13,7 +13,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import NewTopic, TopicChange
 
 NAMED = 5
 """Maximum number of configs or partitions that a reason names."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.session import AdminSession, Targets, Topics
-    from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import NewTopic, TopicChange
     from kwire.declare import Request
     from kwire.messages.kip4.admin import AdminResponse
     from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment

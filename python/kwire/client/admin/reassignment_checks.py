@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kwire.client.admin.session import AdminSession, Targets
-    from kwire.client.admin.topic_changes import NewTopic
-    from kwire.client.admin.values import ReassignmentStatus
+    from kwire.client.admin.values import NewTopic, ReassignmentStatus
 
 
 class PossibleReplicas(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
-from kwire.client.admin.coded_name import CodedName
+from kwire.client.admin.values import CodedName
 from kwire.protocol.scram_passwords import MIN_ITERATIONS
 
 if TYPE_CHECKING:

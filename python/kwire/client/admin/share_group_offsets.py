@@ -19,8 +19,7 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
-from kwire.client.admin.group_checks import check_offsets, error_if_active
-from kwire.client.admin.groups import describe_groups, describe_groups_of_type
+from kwire.client.admin.groups import check_offsets, describe_groups, describe_groups_of_type, error_if_active
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.values import Outcomes

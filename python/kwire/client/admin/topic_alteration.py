@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.session import AdminSession
-    from kwire.client.admin.topic_changes import TopicChange
-    from kwire.client.admin.values import BrokerAddress, PartitionDescription
+    from kwire.client.admin.values import BrokerAddress, PartitionDescription, TopicChange
 
 
 METADATA_LAG_SECONDS = 2.0

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.session import AdminSession, TopicListings, Topics
-    from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import NewTopic, TopicChange
     from kwire.messages.kafka.create_topics import CreatableTopic
     from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
 

@@ -1,4 +1,4 @@
-"""Results of the admin client."""
+"""Results of the admin client, the arguments that create and alter topics, and names that are numbers on the wire."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
-from kwire._util.light_dataclasses import dataclass
-from kwire._util.light_typing import TYPE_CHECKING, NamedTuple
+from kwire._util.light_dataclasses import dataclass, field
+from kwire._util.light_typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -237,3 +237,69 @@ class Progress(NamedTuple):
 
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create.
+
+    Attributes:
+        partitions: number of partitions; None for the default of the cluster.
+        replication_factor: number of replicas of each partition; None for the default of the cluster.
+        assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
+        configs: the configs of the topic.
+    """
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChange:
+    """Changes of a topic.
+
+    Configs are changed first; then the first of assignment, replication factor, and partitions that is given.
+
+    Attributes:
+        partitions: the new number of partitions.
+        replication_factor: the new number of replicas.
+        assignment: the brokers of the partitions to move. Other partitions stay.
+        set_configs: configs to set.
+        delete_configs: names of configs to delete.
+    """
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    set_configs: Mapping[str, str] = field(default_factory=dict)
+    delete_configs: Sequence[str] = ()
+
+    @property
+    def is_of_configs_only(self) -> bool:
+        """True if neither partitions nor replicas change."""
+        return self.partitions is None and self.replication_factor is None and not self.assignment
+
+
+class CodedName(StrEnum):
+    """A name of Kafka with its number on the wire. Number 0 is `UNKNOWN` and stands for all numbers without a name."""
+
+    code: int
+
+    def __new__(cls, name: str, code: int) -> Self:
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.code = code
+        return member
+
+    @property
+    def camel_case(self) -> str:
+        """The name as Kafka's tools print it and ZooKeeper has it, such as `DescribeConfigs`."""
+        return "".join(word.capitalize() for word in self.value.split("_"))
+
+    @classmethod
+    def of_code(cls, code: int) -> Self:
+        """Return the name for a number, and the name of 0 for an unknown number."""
+        names = {member.code: member for member in cls}
+        return names.get(code, names[0])

@@ -8,7 +8,7 @@ from kwire._util.light_dataclasses import dataclass
 from kwire._util.light_typing import Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError, CommittedOffset, Outcomes, TopicPartition
-from kwire.client.admin.group_checks import error_if_active
+from kwire.client.admin.groups import error_if_active
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire_admin.operations.declaration import Failed, Failure, Rows, operation
 from kwire_admin.operations.offset_resets import (
