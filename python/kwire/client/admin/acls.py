@@ -67,9 +67,9 @@ async def describe_acls(admin: AdminSession, filter: AclBindingFilter | None = N
 
 async def _describe(admin: AdminSession, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
     if admin.dialect == "kip4":
-        from kwire.client.admin import kip4_acls
+        from kwire.client.admin import kip4_security
 
-        return await kip4_acls.describe(admin, filter)
+        return await kip4_security.describe_acls(admin, filter)
     request = DescribeAclsRequest(**_filter_fields(filter))
     answer = await admin.router.read(request, target, error_code, adapt=_with_literal_filter)
     response = answer.accepted("ACLs")
@@ -97,9 +97,9 @@ async def create_acls(admin: AdminSession, acls: Iterable[AclBinding], *, valida
     if validate_only:
         return await _check_creations(admin, requested)
     if admin.dialect == "kip4":
-        from kwire.client.admin import kip4_acls
+        from kwire.client.admin import kip4_security
 
-        return await kip4_acls.create(admin, requested)
+        return await kip4_security.create_acls(admin, requested)
     request = CreateAclsRequest(
         creations=tuple(
             AclCreation(
@@ -178,9 +178,9 @@ async def delete_acls(
     filters = tuple(dict.fromkeys(filters))
     try:
         if admin.dialect == "kip4":
-            from kwire.client.admin import kip4_acls
+            from kwire.client.admin import kip4_security
 
-            return await kip4_acls.delete(admin, filters, validate_only=validate_only)
+            return await kip4_security.delete_acls(admin, filters, validate_only=validate_only)
         if not validate_only:
             return await _delete(admin, filters)
         # One request also for many filters: a change of ACLs names each of them.
@@ -245,9 +245,9 @@ async def wait_until_acls(
 async def _reported(admin: AdminSession, broker_id: int) -> frozenset[AclBinding]:
     """Return the ACLs that one broker applies."""
     if admin.dialect == "kip4":
-        from kwire.client.admin import kip4_acls
+        from kwire.client.admin import kip4_security
 
-        return await kip4_acls.reported(admin, broker_id)
+        return await kip4_security.reported_acls(admin, broker_id)
     return frozenset(await _describe(admin, AclBindingFilter(), BrokerTarget(broker_id)))
 
 

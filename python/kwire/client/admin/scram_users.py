@@ -65,9 +65,9 @@ async def describe_user_scram_credentials(admin: AdminSession, users: Iterable[s
     """
     names = strings_tuple(users)
     if admin.dialect == "kip4":
-        from kwire.client.admin import kip4_scram_users
+        from kwire.client.admin import kip4_security
 
-        return await kip4_scram_users.describe(admin, names)
+        return await kip4_security.describe_users(admin, names)
     return await _describe(admin, names, ANY)
 
 
@@ -116,9 +116,9 @@ async def alter_user_scram_credentials(
     if validate_only:
         return await _check_changes(admin, tuple(upsertions), tuple(deletions))
     if admin.dialect == "kip4":
-        from kwire.client.admin import kip4_scram_users
+        from kwire.client.admin import kip4_security
 
-        return await kip4_scram_users.alter(admin, upsertions, deletions)
+        return await kip4_security.alter_users(admin, upsertions, deletions)
     deleted = tuple(
         ScramCredentialDeletion(name=deletion.user, mechanism=deletion.mechanism.code) for deletion in deletions
     )
@@ -200,9 +200,9 @@ async def wait_until_user_scram_credentials(
 
     async def reported(broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
         if admin.dialect == "kip4":
-            from kwire.client.admin import kip4_scram_users
+            from kwire.client.admin import kip4_security
 
-            return await kip4_scram_users.reported(admin, broker_id)
+            return await kip4_security.reported_iterations(admin, broker_id)
         iterations: dict[str, Mapping[ScramMechanismName, int]] = {}
         for user, infos in (await _describe(admin, (), BrokerTarget(broker_id))).items():
             if isinstance(infos, AdminError):

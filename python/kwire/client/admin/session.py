@@ -1,7 +1,7 @@
 """A cluster to administer, as the functions get it that document the operations, such as `acls.create_acls`.
 
 They send Kafka's requests with its router. Requests in the dialect of the drafts of KIP-4 are in modules of their own,
-such as `kip4_acls`, which clients of Kafka do not import.
+such as `kip4_security`, which clients of Kafka do not import.
 """
 
 from __future__ import annotations
