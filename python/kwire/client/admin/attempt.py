@@ -91,7 +91,8 @@ class Attempt(Generic[R]):
 
     Args:
         request: the name of the request message.
-        is_repeatable: True if a second execution has the same effect and the same response as the first one.
+        is_repeatable: True if a second execution has the same effect and the same response as the first one. It may be
+            sent to several brokers.
         is_single: True if a fault ends the attempt, because the caller then looks for another broker itself.
         is_command: True if the request changes something; so does one that is not repeatable.
 
@@ -104,12 +105,12 @@ class Attempt(Generic[R]):
     __slots__ = (
         "_fault",
         "_is_command",
-        "_is_repeatable",
         "_is_single",
         "_refusal",
         "_request",
         "_responses",
         "endpoint",
+        "is_repeatable",
         "state",
         "tries",
     )
@@ -117,7 +118,7 @@ class Attempt(Generic[R]):
     def __init__(self, request: str, *, is_repeatable: bool, is_single: bool, is_command: bool = False) -> None:
         self._request = request
         self._is_command = is_command or not is_repeatable
-        self._is_repeatable = is_repeatable
+        self.is_repeatable = is_repeatable
         self._is_single = is_single
         self._fault: ConnectionFault | None = None
         self._refusal: Answer[R] | None = None
@@ -145,7 +146,7 @@ class Attempt(Generic[R]):
         """
         self._responses += 1
         answer = Answer(response, endpoint, self.tries, self._is_command)
-        may_retry = is_of_wrong_broker(dialect, code) or (self._is_repeatable and is_retriable(dialect, code))
+        may_retry = is_of_wrong_broker(dialect, code) or (self.is_repeatable and is_retriable(dialect, code))
         if not may_retry:
             return answer
         self._refusal = answer
@@ -162,7 +163,7 @@ class Attempt(Generic[R]):
         if isinstance(fault, NoCommonVersion):
             raise fault
         is_last = self._is_single or not fault.retriable
-        if self._may_have_taken_effect and (is_last or not self._is_repeatable):
+        if self._may_have_taken_effect and (is_last or not self.is_repeatable):
             raise self._outcome_unknown(fault) from fault
         if is_last:
             raise fault
@@ -179,7 +180,7 @@ class Attempt(Generic[R]):
         return self._is_command and self.tries > self._responses
 
     def _outcome_unknown(self, fault: ConnectionFault) -> OutcomeUnknown:
-        return OutcomeUnknown(self._request, fault, self.tries, is_repeatable=self._is_repeatable)
+        return OutcomeUnknown(self._request, fault, self.tries, is_repeatable=self.is_repeatable)
 
     def waiting_for(self) -> str:
         """Return what the attempt waits for, in a few words."""

@@ -385,7 +385,6 @@ class ClusterRouter:
             locate=lambda: self._locate(target, failures),
             forget=partial(self._forget, target),
             send=try_once,
-            is_repeatable=repeatable,
             delay=self._next_after(type(request)),
         )
         begun = self.metadata.clock()

@@ -50,7 +50,16 @@ class ConfigResource(NamedTuple):
         return f"{self.type.singular} {self.name or 'default'}"
 
 
-class ConfigSource(IntEnum):
+class WireCode(IntEnum):
+    """A number of the protocol. Number 0 is `UNKNOWN` and stands for all numbers without a name."""
+
+    @classmethod
+    def of(cls, code: int) -> Self:
+        """Return the member for a number of the protocol."""
+        return cls(code if code in cls._value2member_map_ else 0)
+
+
+class ConfigSource(WireCode):
     """Source of the value of a config."""
 
     UNKNOWN = 0
@@ -63,11 +72,6 @@ class ConfigSource(IntEnum):
     CLIENT_METRICS = 7
     GROUP = 8
 
-    @classmethod
-    def of(cls, code: int) -> ConfigSource:
-        """Return the source for a code of the protocol."""
-        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
-
 
 def stored_source(resource: ConfigResource) -> ConfigSource:
     """Return the source of the configs that a resource itself stores."""
@@ -76,7 +80,7 @@ def stored_source(resource: ConfigResource) -> ConfigSource:
     return ConfigSource[resource.type.name]
 
 
-class ConfigType(IntEnum):
+class ConfigType(WireCode):
     """Type of the values of a config, by its number in DescribeConfigs."""
 
     UNKNOWN = 0
@@ -89,11 +93,6 @@ class ConfigType(IntEnum):
     LIST = 7
     CLASS = 8
     PASSWORD = 9
-
-    @classmethod
-    def of(cls, code: int) -> ConfigType:
-        """Return the type for a number of the protocol."""
-        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
 
     def canonical(self, text: str) -> str:
         """Return the one spelling of a value: `True` is `true`, `+7` is `7`, and `a, b` is `a,b`.

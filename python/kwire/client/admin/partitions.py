@@ -249,15 +249,24 @@ async def elect_leaders(
         return Outcomes({})  # nodes would take an empty list for all topics
     if unclean and admin.dialect == "kip4":
         raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
-    from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
-
     if validate_only or admin.dialect == "kip4":
         checked = await _check_election(admin, partitions, unclean=unclean)
         if validate_only:
+            from kwire.messages.kafka.elect_leaders import ElectLeadersRequest
+
             return await check_outcomes(admin, ElectLeadersRequest, checked, whole=True)
         from kwire.client.admin import kip4_topics
 
         return await kip4_topics.elect_leaders(admin, partitions, checked)
+    return await _elect_leaders(admin, partitions, unclean=unclean)
+
+
+async def _elect_leaders(
+    admin: AdminSession, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool
+) -> Outcomes:
+    """Let Kafka elect leaders. A request names partitions, so that those of whole topics are looked up."""
+    from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
+
     elected: tuple[TopicPartitions, ...] | None = None
     unknown: dict[str, AdminError | None] = {}
     if partitions is not None:

@@ -150,15 +150,10 @@ def _quorum(response: DescribeQuorumResponse) -> QuorumDescription:
     Raises:
         AdminError: the response is an error, or lacks the metadata log.
     """
-    error = result_error(response, "the quorum")
-    if error is not None:
-        raise error
     partition = next((partition for topic in response.topics for partition in topic.partitions), None)
-    if partition is None:
-        raise lacking("the quorum")
-    error = result_error(partition, "the quorum")
-    if error is not None:
-        raise error
+    error = result_error(response, "the quorum") or (partition and result_error(partition, "the quorum"))
+    if error is not None or partition is None:
+        raise error or lacking("the quorum")
     listeners = {
         node.node_id: {listener.name: Endpoint(listener.host, listener.port) for listener in node.listeners}
         for node in response.nodes

@@ -38,7 +38,6 @@ class Tries(Generic[R]):
         locate: returns the broker that the request needs; None if no broker knows it at the moment.
         forget: discards what is known about the target, since a broker failed or is silent.
         send: sends the request to a broker, and returns None if it is to be sent again.
-        is_repeatable: True if the request may be sent to several brokers.
         delay: seconds after which a try is overdue.
     """
 
@@ -49,14 +48,12 @@ class Tries(Generic[R]):
         locate: Callable[[], Coroutine[Any, Any, Endpoint | None]],
         forget: Callable[[Endpoint], None],
         send: Callable[[Endpoint], Coroutine[Any, Any, Answer[R] | None]],
-        is_repeatable: bool,
         delay: float,
     ) -> None:
         self._attempt = attempt
         self._locate = locate
         self._forget = forget
         self._send = send
-        self._is_repeatable = is_repeatable
         self._delay = delay
         self._running: set[asyncio.Task[Answer[R] | None]] = set()
         self._asked: dict[Endpoint, float] = {}
@@ -117,7 +114,7 @@ class Tries(Generic[R]):
             return None
 
     def _may_start_another(self) -> bool:
-        return self._is_repeatable or self._attempt.state is not AttemptState.IN_FLIGHT
+        return self._attempt.is_repeatable or self._attempt.state is not AttemptState.IN_FLIGHT
 
     async def _try(self) -> Answer[R] | None:
         """Locate the target and ask it, unless it is being asked already."""
@@ -126,7 +123,7 @@ class Tries(Generic[R]):
             if not self._asked:
                 self._attempt.located(None)
             return None
-        if not self._is_repeatable:
+        if not self._attempt.is_repeatable:
             for other in self._running - {current_task()}:
                 other.cancel()
         self._attempt.located(endpoint)
