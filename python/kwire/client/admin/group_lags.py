@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from kwire._util.light_typing import TYPE_CHECKING, TypeAlias
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
 from kwire.client.admin.groups import describe_listed, list_group_offsets, list_groups
 from kwire.client.admin.offsets import list_offsets
 from kwire.client.admin.session import strings_tuple
@@ -24,14 +25,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.group_values import (
-        CommittedOffset,
-        GroupDescription,
-        GroupLag,
-        GroupType,
-        PartitionOffset,
-        TopicPartition,
-    )
+    from kwire.client.admin.group_values import CommittedOffset, GroupDescription, PartitionOffset, TopicPartition
     from kwire.client.admin.session import AdminSession
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
@@ -77,8 +71,6 @@ async def _offsets_of_listed(
     admin: AdminSession, groups: Sequence[str], types: Mapping[str, GroupType]
 ) -> dict[str, Offsets | AdminError]:
     """Return the offsets of groups of any type. A share group has -1 where it has not started."""
-    from kwire.client.admin.group_values import GroupType
-
     shared = [group for group in groups if types[group] is GroupType.SHARE]
     others = [group for group in groups if types[group] is not GroupType.SHARE]
     offsets: dict[str, Offsets | AdminError] = {}
@@ -95,8 +87,6 @@ async def _ends(
     described: Mapping[str, GroupDescription | AdminError],
 ) -> dict[TopicPartition, PartitionOffset | AdminError]:
     """Return the ends of all partitions of groups."""
-    from kwire.client.admin.group_values import LATEST
-
     partitions: set[TopicPartition] = set()
     for committed in offsets.values():
         if not isinstance(committed, AdminError):
@@ -115,7 +105,6 @@ def _group_lag(
 ) -> GroupLag:
     """Return the lag of a group. Without its description, the partitions without a commit are not known."""
     from kwire.client.admin.group_responses import partition_lag
-    from kwire.client.admin.group_values import GroupLag
 
     owners = {} if isinstance(description, AdminError) else description.owners
     error = description if isinstance(description, AdminError) else None

@@ -30,6 +30,7 @@ from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators, of_coordinators
 from kwire.client.admin.errors import AdminError, OutcomeUnknown
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.group_values import GroupListing, GroupType, TopicPartition
 from kwire.client.admin.internal_topics import groups_without_coordinator
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.session import strings_tuple
@@ -43,13 +44,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_responses import DescribeQuery
-    from kwire.client.admin.group_values import (
-        CommittedOffset,
-        GroupDescription,
-        GroupListing,
-        GroupType,
-        TopicPartition,
-    )
+    from kwire.client.admin.group_values import CommittedOffset, GroupDescription
     from kwire.client.admin.session import AdminSession
     from kwire.client.admin.targets import BrokerTarget
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest
@@ -88,7 +83,6 @@ async def list_groups(
         AdminError: a broker cannot list its groups.
         ConnectionFault: a broker does not answer; with `unanswered`, no broker does.
     """
-    from kwire.client.admin.group_values import GroupListing, GroupType
     from kwire.messages.kafka.list_groups import ListGroupsRequest
 
     wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
@@ -239,7 +233,6 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
         group_ids: the groups.
     """
     from kwire.client.admin.group_responses import committed_offset
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
@@ -289,7 +282,6 @@ async def alter_group_offsets(
         offsets: the offsets to commit.
         validate_only: check the group and the partitions, and commit nothing.
     """
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.offset_commit import (
         OffsetCommitRequest,
         OffsetCommitRequestPartition,

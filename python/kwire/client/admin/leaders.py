@@ -7,6 +7,7 @@ from collections import defaultdict
 from kwire._util.light_typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.responsible_brokers import UNANSWERED, at_responsible_brokers, error_of_item
 from kwire.client.admin.topic_descriptions import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.errors import BrokerNotFound
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.targets import BrokerTarget
     from kwire.messages.kafka.metadata import MetadataResponsePartition
 
@@ -118,8 +118,6 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 def by_partition(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
     """Return the partitions of a response. `topics` have `name` and `partitions`, which have `partition_index`."""
-    from kwire.client.admin.group_values import TopicPartition
-
     return {
         TopicPartition(topic.name, partition.partition_index): partition
         for topic in topics

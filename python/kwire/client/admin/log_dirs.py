@@ -16,6 +16,7 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.targets import BrokerTarget
 from kwire.client.admin.topics import describe_topics
@@ -26,7 +27,6 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.session import AdminSession
 
 
@@ -129,8 +129,6 @@ async def describe_replica_log_dirs(
         AdminError: the broker refused the request.
         BrokerNotFound: no live broker has this id.
     """
-    from kwire.client.admin.group_values import TopicPartition
-
     dirs = dict.fromkeys(partitions, ReplicaDirs())
     for log_dir in await describe_log_dirs(admin, [broker_id]):
         for replica in log_dir.replicas:
@@ -160,7 +158,6 @@ async def alter_replica_log_dirs(
     Raises:
         BrokerNotFound: no live broker has this id.
     """
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_replica_log_dirs import (
         AlterReplicaLogDir,
         AlterReplicaLogDirsRequest,

@@ -19,6 +19,7 @@ from operator import attrgetter
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.change_checks import check_change
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import EARLIEST, LATEST, PartitionOffset, TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 from kwire.client.admin.topics import describe_topics
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -26,7 +27,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
+    from kwire.client.admin.group_values import OffsetSpec
     from kwire.client.admin.session import AdminSession
     from kwire.client.admin.targets import BrokerTarget
     from kwire.client.admin.values import TopicDescription
@@ -48,7 +49,6 @@ async def list_offsets(
         specs: the offset to look up, by partition.
         committed_only: end at the last stable offset: ignore open transactions.
     """
-    from kwire.client.admin.group_values import PartitionOffset, TopicPartition
     from kwire.messages.kafka.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
     def request(partitions: Iterable[TopicPartition]) -> ListOffsetsRequest:
@@ -102,7 +102,6 @@ async def delete_records(
     """
     if validate_only:
         return await _check_deletions(admin, before)
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 
     def request(partitions: Iterable[TopicPartition]) -> DeleteRecordsRequest:
@@ -133,7 +132,6 @@ async def _check_deletions(
     admin: AdminSession, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | AdminError]:
     """Return what a deletion of records would, by the rules of ReplicaManager and Partition in Kafka."""
-    from kwire.client.admin.group_values import EARLIEST, LATEST
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
 
     starts = await list_offsets(admin, dict.fromkeys(before, EARLIEST))

@@ -12,6 +12,7 @@ from collections import defaultdict
 from kwire._util.concurrency import bounded_gather
 from kwire._util.light_typing import TYPE_CHECKING
 from kwire.client.admin.errors import BrokerNotFound
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import by_partition, by_topic
 from kwire.client.admin.targets import BrokerTarget
 from kwire.client.admin.values import TopicDescription
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.session import Topics
     from kwire.client.admin.values import PartitionDescription
     from kwire.messages.kafka.list_offsets import ListOffsetsRequest
@@ -41,8 +41,6 @@ async def with_lag(router: ClusterRouter, topics: Topics) -> Topics:
     ends = await _ends(router, described)
 
     def lag(topic: str, partition: PartitionDescription) -> dict[int, int | None]:
-        from kwire.client.admin.group_values import TopicPartition
-
         key = TopicPartition(topic, partition.partition)
         end = None if partition.leader is None else ends[partition.leader].get(key)
         own = {replica: ends[replica].get(key) for replica in partition.replicas}
@@ -63,8 +61,6 @@ async def with_lag(router: ClusterRouter, topics: Topics) -> Topics:
 
 async def _ends(router: ClusterRouter, topics: Sequence[TopicDescription]) -> Mapping[int, Ends]:
     """Return by broker the ends of the logs that it has."""
-    from kwire.client.admin.group_values import TopicPartition
-
     hosted: dict[int, list[TopicPartition]] = defaultdict(list)
     for topic in topics:
         for partition in topic.partitions:

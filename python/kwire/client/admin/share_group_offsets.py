@@ -19,6 +19,7 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.change_checks import check_outcomes
 from kwire.client.admin.coordinators import MOVED, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.group_values import CommittedOffset, GroupType, TopicPartition
 from kwire.client.admin.groups import check_offsets, describe_groups, describe_groups_of_type, error_if_active
 from kwire.client.admin.leaders import by_topic
 from kwire.client.admin.session import strings_tuple
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.coordinators import Result
-    from kwire.client.admin.group_values import CommittedOffset, TopicPartition
     from kwire.client.admin.session import AdminSession
     from kwire.client.admin.targets import BrokerTarget
 
@@ -45,7 +45,6 @@ async def list_share_group_offsets(
         group_ids: the groups.
         include_unset: true to return partitions without a start offset as well, with the offset -1.
     """
-    from kwire.client.admin.group_values import CommittedOffset, TopicPartition
     from kwire.messages.kafka.describe_share_group_offsets import (
         DescribeShareGroupOffsetsRequest,
         DescribeShareGroupOffsetsRequestGroup,
@@ -100,7 +99,6 @@ async def alter_share_group_offsets(
     Raises:
         AdminError: 68 the group has members; 69 it is a group of another type.
     """
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.alter_share_group_offsets import (
         AlterShareGroupOffsetsRequest,
         AlterShareGroupOffsetsRequestPartition,
@@ -191,8 +189,6 @@ async def _check_group(admin: AdminSession, group_id: str, *, may_be_new: bool =
     Raises:
         AdminError: 68 the group has members; 69 unknown group, or a group of another type.
     """
-    from kwire.client.admin.group_values import GroupType
-
     group = (await describe_groups(admin, [group_id]))[group_id]
     if may_be_new and isinstance(group, AdminError) and group.code == ErrorCode.GROUP_ID_NOT_FOUND:
         return

@@ -21,6 +21,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.coordinators import KeyType, at_coordinators, of_coordinators
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.targets import ANY, BrokerTarget
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.session import AdminSession
 
 TERMINATION_TIMEOUT_MS = 30_000
@@ -138,7 +138,6 @@ async def describe_transactions(
     admin: AdminSession, transactional_ids: Iterable[str]
 ) -> dict[str, TransactionDescription | AdminError]:
     """Return transactions by id. Errors: 105 unknown transactional id."""
-    from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
