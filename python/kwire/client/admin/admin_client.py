@@ -11,7 +11,7 @@ from functools import partial
 from kwire._util.late_names import LateModule
 from kwire._util.light_typing import TYPE_CHECKING, Self
 from kwire.client.admin.cluster_router import ClusterRouter
-from kwire.client.admin.session import AdminSession
+from kwire.client.admin.session import AdminSession, strings_tuple
 from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.connection_pool import ConnectionPool
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         group_lags,
         groups,
         hanging_transactions,
-        kip4_tools,
         log_dirs,
         offsets,
         partitions,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
         transactions,
     )
     from kwire.client.admin.targets import SentCommand
-    from kwire.client.admin.values import ClusterDescription
+    from kwire.client.admin.values import ClusterDescription, ToolResult
     from kwire.client.connection_config import ConnectionOptions
     from kwire.protocol.negotiated_versions import Dialect
 else:
@@ -54,7 +53,6 @@ else:
     group_lags = LateModule("kwire.client.admin.group_lags")
     groups = LateModule("kwire.client.admin.groups")
     hanging_transactions = LateModule("kwire.client.admin.hanging_transactions")
-    kip4_tools = LateModule("kwire.client.admin.kip4_tools")
     log_dirs = LateModule("kwire.client.admin.log_dirs")
     offsets = LateModule("kwire.client.admin.offsets")
     partitions = LateModule("kwire.client.admin.partitions")
@@ -261,8 +259,24 @@ class AdminClient(AdminSession):
     registered_brokers = quorum.registered_brokers
     unregister_broker = quorum.unregister_broker
     unregister_controller = quorum.unregister_controller
-    run_tool = kip4_tools.run_tool
 
     async def describe_cluster(self) -> ClusterDescription:
         """Return the live brokers and the controller, as one broker reports them."""
         return await self.router.describe_cluster()
+
+    async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
+        """Run a registered tool on a broker of the drafts' dialect, once: it is never repeated.
+
+        Args:
+            name: the name of the tool.
+            arguments: its command line arguments.
+            broker_id: the broker; None for any.
+
+        Raises:
+            AdminError: the broker has no such tool.
+            BrokerNotFound: no live broker has this id.
+            NotSupported: the cluster is Kafka.
+        """
+        from kwire.client.admin.kip4_tools import run_tool
+
+        return await run_tool(self, name, strings_tuple(arguments), broker=broker_id)

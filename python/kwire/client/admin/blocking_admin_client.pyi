@@ -82,5 +82,5 @@ class BlockingAdminClient(BlockingSession):
     registered_brokers = blocking(AdminClient.registered_brokers)
     unregister_broker = blocking(AdminClient.unregister_broker)
     unregister_controller = blocking(AdminClient.unregister_controller)
-    run_tool = blocking(AdminClient.run_tool)
     describe_cluster = blocking(AdminClient.describe_cluster)
+    run_tool = blocking(AdminClient.run_tool)

@@ -7,7 +7,6 @@ from functools import partial
 
 from kwire._util.light_typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import AdminError, NotSupported
-from kwire.client.admin.session import strings_tuple
 from kwire.client.admin.targets import ANY, BrokerTarget
 from kwire.client.admin.values import ToolResult
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -21,33 +20,25 @@ if TYPE_CHECKING:
 async def run_tool(
     admin: AdminSession,
     name: str,
-    arguments: Sequence[str] = (),
+    arguments: Sequence[str],
     *,
-    broker_id: int | None = None,
+    broker: int | None = None,
     reads: bool = False,
     repeatable: bool = False,
 ) -> ToolResult:
-    """Run a registered tool on a broker of the drafts' dialect. By default, it is never repeated.
-
-    Args:
-        name: the name of the tool.
-        arguments: its command line arguments.
-        broker_id: the broker; None for any.
-        reads: True if the run changes nothing; it is then repeated after a lost response.
-        repeatable: True if a second run has the effect and the output of the first one; it is then repeated as well.
+    """Run a tool, and return its exit status and what it prints. See `tool_result` for the arguments.
 
     Raises:
-        AdminError: the broker has no such tool.
-        BrokerNotFound: no live broker has this id.
+        AdminError: the node has no such tool.
         NotSupported: the cluster is Kafka.
     """
     if admin.dialect == "kafka":
         raise NotSupported(f"running {name} on a broker", "Apache Kafka has no message for it")
     from kwire.messages.kip4.admin import AdminRequest
 
-    request = AdminRequest(tool=name, arguments=strings_tuple(arguments))
+    request = AdminRequest(tool=name, arguments=tuple(arguments))
     send = admin.router.read if reads else partial(admin.router.command, repeatable=repeatable)
-    answer = await send(request, ANY if broker_id is None else BrokerTarget(broker_id))
+    answer = await send(request, ANY if broker is None else BrokerTarget(broker))
     response = answer.response
     if response.error_code != ErrorCode.NO_ERROR:
         raise AdminError.of_kip4(response.error_code, name, response.error_description, answer.attempts)
@@ -69,13 +60,13 @@ async def tool_result(
     Args:
         item: the subject of an error; empty for the whole request.
         broker: the node; None for any.
-        reads: see `run_tool`.
-        repeatable: see `run_tool`.
+        reads: True if the run changes nothing; it is then repeated after a lost response.
+        repeatable: True if a second run has the effect and the output of the first one; it is then repeated as well.
 
     Raises:
         AdminError: the tool failed; the text is what it printed. Or its output was too long for a response.
     """
-    result = await run_tool(admin, tool, arguments, broker_id=broker, reads=reads, repeatable=repeatable)
+    result = await run_tool(admin, tool, arguments, broker=broker, reads=reads, repeatable=repeatable)
     if result.exit_status:
         text = result.output.strip().removeprefix(f"{tool}: ")
         raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)
