@@ -84,10 +84,9 @@ class EventQueue:
         self._backoff = backoff
         self._backoff_max = backoff_max
         self._retries: dict[str, _Retry] = {}
-        self._changes: deque[tuple[int, ReloadEvent | ChangeEvent]] = deque()
-        """Changes with their positions among all events."""
-        self._known: set[ReloadEvent | ChangeEvent] = set()
-        """The same changes."""
+        self._must_reload = False
+        self._changes: dict[str, int] = {}
+        """Paths of changes with their positions among all events."""
         self._requests: dict[Account | None, deque[RequestEvent]] = {}
         """Waiting requests of each client; None is the node itself."""
         self._rotation: deque[Account | None] = deque()
@@ -97,15 +96,17 @@ class EventQueue:
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._changes) + sum(map(len, self._requests.values()))
+        return self._must_reload + len(self._changes) + sum(map(len, self._requests.values()))
 
     def enqueue_reload(self) -> None:
         """Reload the cluster state before all other events."""
-        self._enqueue(ReloadEvent())
+        self._must_reload = True
+        self._filled.set()
 
     def enqueue_change(self, path: str) -> None:
         """Process a possible change of the znode at `path`."""
-        self._enqueue(ChangeEvent(path))
+        self._changes.setdefault(path, next(self._numbers))
+        self._filled.set()
 
     def retry_change(self, path: str) -> None:
         """Process a change again: at once for the first time, and after growing pauses if it keeps failing."""
@@ -126,16 +127,6 @@ class EventQueue:
     def _enqueue_retry(self, path: str) -> None:
         self._retries[path] = self._retries[path]._replace(timer=None)
         self.enqueue_change(path)
-
-    def _enqueue(self, event: ReloadEvent | ChangeEvent) -> None:
-        if event in self._known:
-            return
-        self._known.add(event)
-        if isinstance(event, ReloadEvent):
-            self._changes.appendleft((0, event))
-        else:
-            self._changes.append((next(self._numbers), event))
-        self._filled.set()
 
     def enqueue_request(
         self, work: Callable[[], Coroutine[Any, Any, Any]], *, is_continued: bool = False
@@ -180,12 +171,15 @@ class EventQueue:
     async def next(self) -> ControllerEvent | None:
         """Remove and return the next event, or return None once the queue is closed."""
         while True:
+            if self._must_reload:
+                self._must_reload = False
+                return ReloadEvent()
             self._end_turns_of_throttled()
             first = self._requests[self._rotation[0]][0] if self._rotation else None
-            if self._changes and (first is None or self._changes[0][0] < first.number):
-                _, change = self._changes.popleft()
-                self._known.discard(change)
-                return change
+            change = next(iter(self._changes), None)
+            if change is not None and (first is None or self._changes[change] < first.number):
+                del self._changes[change]
+                return ChangeEvent(change)
             if first is not None:
                 self._remove_first()
                 return first
@@ -211,13 +205,10 @@ class EventQueue:
 
     def take_changes(self, prefix: str) -> list[str]:
         """Remove all changes of paths that start with `prefix` and return these paths, to process them together."""
-        taken = [
-            event for _, event in self._changes if isinstance(event, ChangeEvent) and event.path.startswith(prefix)
-        ]
-        if taken:
-            self._known.difference_update(taken)
-            self._changes = deque(one for one in self._changes if one[1] in self._known)
-        return [event.path for event in taken]
+        taken = [path for path in self._changes if path.startswith(prefix)]
+        for path in taken:
+            del self._changes[path]
+        return taken
 
     def close(self, error: Callable[[], Exception]) -> None:
         """Empty the queue, complete every waiting request with an error, and accept no further events."""
@@ -231,6 +222,6 @@ class EventQueue:
                 request.response.set_exception(error())
         self._requests.clear()
         self._rotation.clear()
+        self._must_reload = False
         self._changes.clear()
-        self._known.clear()
         self._filled.set()
