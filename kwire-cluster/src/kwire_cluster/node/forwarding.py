@@ -6,7 +6,7 @@ The other node authorizes such a request as if its sender had connected to it, a
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire import frame
 from kwire.errors import KwireError
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
 
 R = TypeVar("R", bound="Message")
-
-
-class Sender(Protocol):
-    """The sender of a request."""
-
-    @property
-    def subject(self) -> Subject:
-        """The principal and the host."""
-
-    @property
-    def client_id(self) -> str | None:
-        """The client id of the request."""
 
 
 class ForwardingRefused(KwireError):
@@ -65,11 +53,16 @@ async def forward(connections: ConnectionPool, endpoint: Endpoint, payload: byte
 
 
 async def forward_message(
-    connections: ConnectionPool, endpoint: Endpoint, message: Request[R], version: int, sender: Sender
+    connections: ConnectionPool,
+    endpoint: Endpoint,
+    message: Request[R],
+    version: int,
+    subject: Subject,
+    client_id: str | None,
 ) -> R:
     """Return the response to a message for the sender of the current request. Raises the errors of `forward`."""
-    encoded = frame.encode_request(message, version=version, correlation_id=0, client_id=sender.client_id)
-    payload = await forward(connections, endpoint, encoded[4:], sender.subject)
+    encoded = frame.encode_request(message, version=version, correlation_id=0, client_id=client_id)
+    payload = await forward(connections, endpoint, encoded[4:], subject)
     response: Any = frame.decode_response(payload, response_class(type(message)), version=version).message
     decoded: R = response
     return decoded

@@ -40,10 +40,6 @@ STALE_BROKER_EPOCH = 77
 log = logger(__name__)
 
 
-def _ignore() -> None:
-    return
-
-
 class MetadataUpdates:
     """Applies updates to the metadata cache, one at a time, in order of arrival.
 
@@ -53,7 +49,7 @@ class MetadataUpdates:
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata
         self._applying = asyncio.Lock()
-        self.on_gap: Callable[[], None] = _ignore
+        self.on_gap: Callable[[], None] = lambda: None
         """Called when the metadata could differ from the metadata of the controller."""
         self._session: NodeSession | None = None
 

@@ -144,7 +144,10 @@ class ConfigManager:
         if controller is None:
             raise ConfigRejected("this node does not know the controller: try again later")
         request = AlterTopicRequest_V2(topics=(alteration,))
-        response = await forward_message(self._node.connections, controller, request, 2, self._caller)
+        caller = self._caller
+        response = await forward_message(
+            self._node.connections, controller, request, 2, caller.subject, caller.client_id
+        )
         for result in response.topics:
             if result.error_code:
                 raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).message}")

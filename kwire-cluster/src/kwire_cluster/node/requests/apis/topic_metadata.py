@@ -110,7 +110,9 @@ async def _create_topics(names: Sequence[str], context: RequestContext) -> Seque
             return ()
         try:
             request = CreateTopicRequest_V2(topics=creations)
-            response = await forward_message(context.node.connections, controller, request, 2, context)
+            response = await forward_message(
+                context.node.connections, controller, request, 2, context.subject, context.client_id
+            )
         except (ConnectionFault, ForwardingRefused) as fault:
             log.warning("automatic topic creation failed", topics=names, reason=str(fault))
             return ()
