@@ -48,9 +48,9 @@ STEPS = "cluster_id string, broker_id int, us bigint, leads bigint, holds bigint
 def load_steps(transitions: DataFrame) -> DataFrame:
     """Return the rows of `STEPS` for the agreed states of a window."""
     rows = transitions.where("present")
-    state = "cluster_id, since, until, carried"
-    roles = select(rows, f"{state}, explode(replicas) AS broker_id, 0 AS leads, 1 AS holds").unionByName(
-        select(rows.where("leader >= 0"), f"{state}, leader AS broker_id, 1 AS leads, 0 AS holds")
+    interval = "cluster_id, since, until, carried"
+    roles = select(rows, f"{interval}, explode(replicas) AS broker_id, 0 AS leads, 1 AS holds").unionByName(
+        select(rows.where("leader >= 0"), f"{interval}, leader AS broker_id, 1 AS leads, 0 AS holds")
     )
     columns = "cluster_id, broker_id, {sign} * leads AS leads, {sign} * holds AS holds"
     began = select(roles.where("NOT carried"), f"{columns.format(sign=1)}, since AS us")

@@ -41,11 +41,9 @@ from kwire_pipeline.gold import (
     days,
     incidents,
     intervals,
-    isr_events,
-    leader_moves,
+    partition_events,
     poller_clocks,
     pollers,
-    propagation,
     savepoint,
     signals,
     transitions,
@@ -54,7 +52,7 @@ from kwire_pipeline.gold.consensus import Role
 from kwire_pipeline.gold.fold_task import FoldTask, fold
 from kwire_pipeline.gold.poller_clocks import Clocks
 from kwire_pipeline.gold.transitions import FILED_AT
-from kwire_pipeline.gold.view import AS_OF, PARTITION_STATES, GoldBuild
+from kwire_pipeline.gold.view import AS_OF, SAVED_PARTITIONS, GoldBuild
 from kwire_pipeline.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
 from kwire_pipeline.in_process import divide, select, with_columns
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
@@ -87,12 +85,12 @@ WHOLE_TABLES = ("brokers", "configs", "groups")
 TABLES: tuple[GoldTable, ...] = (
     intervals.TABLE,
     incidents.TABLE,
-    leader_moves.TABLE,
-    isr_events.TABLE,
+    partition_events.LEADER_MOVES,
+    partition_events.ISR_EVENTS,
     broker_load.TABLE,
     config_changes.CHANGES,
     config_changes.DRIFT,
-    propagation.TABLE,
+    partition_events.PROPAGATION,
     signals.TABLE,
     poller_clocks.TABLE,
     consumer_lag.TABLE,
@@ -270,7 +268,7 @@ def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: 
     )
     if start is not None:
         day = f"{start:%Y-%m-%d}"
-        rows += sum(file.rows for file in build.files(PARTITION_STATES) if file.partition[AS_OF].startswith(day))
+        rows += sum(file.rows for file in build.files(SAVED_PARTITIONS) if file.partition[AS_OF].startswith(day))
     return rows <= build.engine.limit
 
 
@@ -377,10 +375,10 @@ def _build_window(build: GoldBuild, window: Window) -> None:
     changes = build.computed_once(config_changes.changes(build.silver("configs"), config_polls))
     new_signals = build.computed_once(_signals(build, window, agreed, metadata, changes))
     for table, rows in (
-        (leader_moves.TABLE, leader_moves.leader_moves(agreed)),
-        (isr_events.TABLE, isr_events.isr_events(agreed)),
+        (partition_events.LEADER_MOVES, partition_events.leader_moves(agreed)),
+        (partition_events.ISR_EVENTS, partition_events.isr_events(agreed)),
         (broker_load.TABLE, days.between(broker_load.broker_load(load_steps, periods), "at", start, None)),
-        (propagation.TABLE, propagation.propagation(agreed, start)),
+        (partition_events.PROPAGATION, partition_events.propagation(agreed, start)),
         (config_changes.CHANGES, days.between(changes, "at", start, window.stop)),
         (signals.TABLE, new_signals),
     ):

@@ -190,7 +190,7 @@ def _stall_signals(stalls: DataFrame, groups: DataFrame) -> DataFrame:
         groups: the table of silver.
     """
     states = select(groups.where("change = 'set'"), "cluster_id, group, state, unix_micros(at) AS state_since")
-    # The state of the group at the time of the stall: the newest one that was reported by then.
+    # The group state at the time of the stall: the newest one that was reported by then.
     by_partition = aggregate(
         stalls.join(broadcast(states), ["cluster_id", "group"], "left"),
         "cluster_id, at_us, group, stalled, broker_id, topic, partition",

@@ -87,7 +87,7 @@ class PartitionLagHistory:
         self._positions: dict[str, _Position] = {}
 
     def kept_events(self) -> list[Event]:
-        """Return the events that give the current state, in order of time."""
+        """Return the events from which another history continues, in order of time."""
         commits = [
             commit for position in self._positions.values() for commit in (position.before, position.commit) if commit
         ]

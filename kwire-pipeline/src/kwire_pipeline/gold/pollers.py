@@ -4,7 +4,7 @@ Two pollers of one broker are not two brokers: with a vote for each, a broker th
 and reports that are a poll apart would look like changes. So at any time one poller *leads* each broker, for each kind
 of request (API key), and only its polls and reports count. The others are followers: they confirm or take over.
 
-| state of a poller for a broker | event | next |
+| a poller of a broker is | event | next |
 |---|---|---|
 | absent | a poll that is not void (rule 1) | present |
 | present | `PATIENCE` without a poll, or its polls become void | absent |

@@ -1,6 +1,6 @@
 """Savepoints: what builds of gold keep at the beginning of an hour, and continue from.
 
-`gold/_partition_states` has each broker's last report about each partition and the agreed states, `gold/_broker_loads`
+`gold/_partitions` has each broker's last report about each partition and the agreed states, `gold/_broker_loads`
 the leaders and replicas of each broker, and `gold/_config_polls` the times at which brokers reported configs, each
 partitioned by `as_of`, the hour. The first savepoint of a day has all partitions, and each later one has the partitions
 that changed since its predecessor. Inputs keep parts of their own (`build.save`).

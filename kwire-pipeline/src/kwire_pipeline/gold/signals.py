@@ -77,14 +77,14 @@ def signals(
     seen = seen.drop("not_before").join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if start is None:
         # The first response of a broker shows how things are, not that they have changed.
-        states = (
+        kinds = (
             SignalKind.PARTITIONS_APPEARED,
             SignalKind.OUT_OF_SYNC,
             SignalKind.BACK_IN_SYNC,
             SignalKind.ADDING_REPLICAS,
             SignalKind.REPLICAS_ADDED,
         )
-        seen = seen.where(f"not_before IS NOT NULL OR kind IN ({', '.join(map(repr, map(str, states)))})")
+        seen = seen.where(f"not_before IS NOT NULL OR kind IN ({', '.join(map(repr, map(str, kinds)))})")
         initial = "map_concat(detail, map_from_entries(array(struct('initial', 'true'))))"
         seen = with_columns(seen, detail=f"CASE WHEN not_before IS NULL THEN {initial} ELSE detail END")
     parts = [

@@ -165,7 +165,7 @@ IS_SAME_TOPIC = "(present AND was_present AND coalesce(topic_id = was_topic_id, 
 
 
 def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
-    """Return the rows that later windows need (`INPUT`), from the result of a `fold` that kept the state at `as_of`."""
+    """Return the rows that later windows need (`INPUT`), from the result of a `fold` with that `as_of`."""
     rows = folded.where(f"role <> {int(Role.AGREED)} OR (since < {as_of} AND (until IS NULL OR until >= {as_of}))")
     rows = with_columns(
         rows,

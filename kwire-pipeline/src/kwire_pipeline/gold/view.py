@@ -41,10 +41,10 @@ AS_OF = "as_of"
 
 STAMP = "%Y-%m-%dT%H"
 
-PARTITION_STATES = "gold/_partition_states"
+SAVED_PARTITIONS = "gold/_partitions"
 
 BUCKET, NO_BUCKET = "bucket", -1
-"""The second partition column of `PARTITION_STATES`, and its value in files with changes of all buckets."""
+"""The second partition column of `SAVED_PARTITIONS`, and its value in files with changes of all buckets."""
 
 
 class GoldView:
@@ -120,17 +120,17 @@ class GoldView:
         """
         first, *later = self._hours_of_day(hours, as_of)
         stamps = {hour.strftime(STAMP) for hour in ([first, *later] if with_first else later)}
-        files = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] in stamps]
+        files = [file for file in self.files(SAVED_PARTITIONS) if file.partition[AS_OF] in stamps]
         schema = f"{transitions.ddl(transitions.INPUT)}, {AS_OF} string, {BUCKET} int"
-        return self._read_files(PARTITION_STATES, files, schema).drop(BUCKET)
+        return self._read_files(SAVED_PARTITIONS, files, schema).drop(BUCKET)
 
     def first_saved(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
         """Return the files of the first savepoint of a day by bucket."""
         stamp = self._hours_of_day(hours, as_of)[0].strftime(STAMP)
         paths: dict[int, list[str]] = {}
-        for file in self.files(PARTITION_STATES):
+        for file in self.files(SAVED_PARTITIONS):
             if file.partition[AS_OF] == stamp:
-                paths.setdefault(int(file.partition[BUCKET]), []).append(f"{PARTITION_STATES}/{file.path}")
+                paths.setdefault(int(file.partition[BUCKET]), []).append(f"{SAVED_PARTITIONS}/{file.path}")
         return paths
 
     @staticmethod
@@ -262,14 +262,14 @@ class GoldBuild(GoldView):
         stamp = as_of.strftime(STAMP)
         schema = pa.schema([(name, arrow_type(type)) for name, type in transitions.INPUT.items()])
         stored = schema.append(pa.field(AS_OF, pa.string())).append(pa.field(BUCKET, pa.int32()))
-        self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
+        self._store.create({SAVED_PARTITIONS: Layout(stored, (AS_OF, BUCKET))})
         bucket = transitions.BUCKET_OF_TOPIC if complete else str(NO_BUCKET)
         rows = with_columns(rows, **{AS_OF: f"'{stamp}'", BUCKET: bucket})
         # Tasks of later builds read the rows of one cluster and bucket of a complete savepoint.
         rows = distribute(rows, BUCKET, "cluster_id") if complete else rows.coalesce(1)
-        task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
-        others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
-        self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
+        task = PartitionWriter(self.snapshot.location, SAVED_PARTITIONS, schema, (AS_OF, BUCKET))
+        others = [file for file in self.files(SAVED_PARTITIONS) if file.partition[AS_OF] != stamp]
+        self._planned.append(_PlannedTable(SAVED_PARTITIONS, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
 
     def save(self, part: str, as_of: datetime, rows: DataFrame, ddl: str) -> None:
         """Write a part of the savepoint of an hour; `ddl` is its schema."""
@@ -321,7 +321,7 @@ class GoldBuild(GoldView):
     def forget_savepoints(self, hours: set[datetime]) -> None:
         """Delete the savepoints of some hours."""
         stamps = {hour.strftime(STAMP) for hour in hours}
-        for folder in STATE_FOLDERS:
+        for folder in SAVEPOINT_FOLDERS:
             if files := self.files(folder):
                 self._current[folder] = [file for file in files if file.partition[AS_OF] not in stamps]
 
@@ -355,8 +355,8 @@ def _last_clocks(snapshot: Snapshot) -> Clocks:
     return clocks_of_rows([] if dataset is None else dataset.to_table().to_pylist())
 
 
-STATE_FOLDERS = (
-    PARTITION_STATES,
+SAVEPOINT_FOLDERS = (
+    SAVED_PARTITIONS,
     "gold/_broker_loads",
     "gold/_config_polls",
     "gold/_group_lag",

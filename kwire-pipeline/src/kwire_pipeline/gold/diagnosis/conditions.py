@@ -49,7 +49,7 @@ class _Conditions:
         self._lasting: dict[object, tuple[Incident, set[object]]] = {}
 
     def begin(self, subject: object, parts: Iterable[object], incident: Incident) -> Incident:
-        """Add affected parts, and return the incident of the subject: the one that lasts, or else the given one."""
+        """Add affected parts, and return the incident of the subject, `incident` unless an earlier one lasts."""
         if subject not in self._lasting:
             self._lasting[subject] = incident, set()
             self.incidents.append(incident)
