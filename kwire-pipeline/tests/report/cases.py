@@ -10,86 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kwire_pipeline.sql_views import tables
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.record import DataFile, StoreChange
 from kwire_pipeline.tables import Layout
 
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
-AT = pa.timestamp("us", "UTC")
-INTS = pa.list_(pa.int32())
-TEXTS = pa.map_(pa.string(), pa.string())
-
 SCHEMAS = {
-    "silver/polls": pa.schema(
-        [
-            ("cluster_id", pa.string()),
-            ("broker_id", pa.int32()),
-            ("polled_at", AT),
-            ("kind", pa.string()),
-            ("api_key", pa.int32()),
-            ("duration_us", pa.int64()),
-        ]
-    ),
-    "silver/poll_gaps": pa.schema([("cluster_id", pa.string()), ("polled_at", AT), ("last_polled_at", AT)]),
-    "gold/intervals": pa.schema(
-        [
-            ("cluster_id", pa.string()),
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("leader", pa.int32()),
-            ("replicas", INTS),
-            ("valid_from", AT),
-            ("valid_to", AT),
-            *(
-                (flag, pa.bool_())
-                for flag in (
-                    "offline",
-                    "under_replicated",
-                    "electing",
-                    "moving",
-                    "under_min_isr",
-                    "not_preferred",
-                    "leaderless",
-                )
-            ),
-        ]
-    ),
-    "gold/incidents": pa.schema(
-        [
-            ("incident_id", pa.string()),
-            ("cluster_id", pa.string()),
-            ("kind", pa.string()),
-            ("cause", pa.string()),
-            ("caused_by", pa.string()),
-            ("broker_id", pa.int32()),
-            ("began_at", AT),
-            ("ended_at", AT),
-            ("topics", pa.list_(pa.string())),
-            *(
-                (name, pa.int32())
-                for name in (
-                    "topic_count",
-                    "partition_count",
-                    "under_replicated",
-                    "offline",
-                    "electing",
-                    "leaders_moved",
-                )
-            ),
-            ("attributes", TEXTS),
-        ]
-    ),
-    "gold/config_drift": pa.schema(
-        [
-            ("cluster_id", pa.string()),
-            ("topic", pa.string()),
-            ("key", pa.string()),
-            ("value", pa.string()),
-            ("inherited_value", pa.string()),
-            ("valid_from", AT),
-            ("valid_to", AT),
-        ]
-    ),
+    folder: table.arrow
+    for folder, table in tables().items()
+    if folder.startswith("gold/") or folder in {"silver/polls", "silver/poll_gaps"}
 }
 
 
@@ -97,13 +27,14 @@ def after(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
+def write(folder: Path, rows_by_table: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
     """Write a pipeline's folder with these rows; other tables are empty."""
     store = PipelineStore(str(folder))
     store.create({name: Layout(schema) for name, schema in SCHEMAS.items() if name.startswith("gold/")})
     change = StoreChange("gold", 0)
-    for name, schema in SCHEMAS.items():
-        rows = [{"cluster_id": "a-cluster"} | dict(row) for row in tables.get(name, ())]
+    for name, given in rows_by_table.items():
+        schema = SCHEMAS[name]
+        rows = [{"cluster_id": "a-cluster"} | dict(row) for row in given]
         date = "" if name.startswith("gold/") else "date=2026-11-21/"
         path = folder / name / f"{date}part.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)

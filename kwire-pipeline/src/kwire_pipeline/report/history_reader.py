@@ -27,9 +27,11 @@ from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import NotAStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
+
+    from pyarrow.dataset import Dataset
 
     from kwire_pipeline.store.snapshot import Snapshot
 
@@ -83,14 +85,9 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
         MissingGold: the folder has polls but no gold tables.
     """
     snapshot = _snapshot(folder)
-    polls = snapshot.dataset("silver/polls")
-    if snapshot.number == 0 or (polls is not None and not polls.count_rows()):
-        return []  # gold has no tables without polls
-    for name in ("intervals", "incidents"):
-        if f"gold/{name}" not in snapshot.versions:
-            raise MissingGold(folder, f"table gold/{name}")
-    if polls is None:
-        raise MissingGold(folder, "table silver/polls")
+    # Gold has no tables without polls.
+    if snapshot.number == 0 or not (polls := _dataset(snapshot, "silver/polls")).count_rows():
+        return []
     histories = []
     polled = polls.to_table(
         columns=["cluster_id", "broker_id", "polled_at", "kind", "api_key", "duration_us"],
@@ -107,11 +104,7 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
         _read_leader_moves(history, snapshot)
         _read_isr_events(history, snapshot)
         _read_configs(history, snapshot)
-        bad = snapshot.dataset("silver/bad_frames")
-        if bad is not None:
-            history.unreadable_responses = bad.count_rows(
-                filter=_within("polled_at", history.began, history.ended, cluster_id)
-            )
+        history.unreadable_responses = _rows(history, snapshot, "silver/bad_frames", "polled_at", []).num_rows
         history.poll_gaps = _read_poll_gaps(history, snapshot)
         histories.append(history)
     return sorted(
@@ -136,9 +129,7 @@ def latest_incidents(
     snapshot = _snapshot(folder)
     if snapshot.number == known:
         return known, []
-    dataset = snapshot.dataset("gold/incidents")
-    if dataset is None:
-        raise MissingGold(folder, "table gold/incidents")
+    dataset = _dataset(snapshot, "gold/incidents")
     ended = pc.field("ended_at")
     overlaps = ended.is_null() | (ended >= _timestamp(microseconds(since)))
     rows = dataset.to_table(filter=(pc.field("cluster_id") == cluster_id) & overlaps).to_pylist()
@@ -205,12 +196,8 @@ def _set_unreachable(broker: BrokerHistory, times: Sequence[int], failed: Sequen
 
 def _read_poll_gaps(history: ClusterHistory, snapshot: Snapshot) -> list[tuple[int, int]]:
     """Return the times without polls of some broker that end in the window; gaps that overlap are one."""
-    dataset = snapshot.dataset("silver/poll_gaps")
-    if dataset is None:
-        return []
-    ends = _within("polled_at", history.began, history.ended, history.cluster_id)
-    rows = dataset.to_table(columns=["last_polled_at", "polled_at"], filter=ends)
-    gaps = zip(*(_micros(rows[name]).to_pylist() for name in ("last_polled_at", "polled_at")), strict=True)
+    rows = _rows(history, snapshot, "silver/poll_gaps", "polled_at", ["last_polled_at", "polled_at"])
+    gaps = zip(*(_micros(column).to_pylist() for column in rows.columns), strict=True)
     merged: list[tuple[int, int]] = []
     for began, ended in sorted(gaps):
         if merged and began <= merged[-1][1]:
@@ -231,8 +218,7 @@ class _BrokersById(defaultdict[int, BrokerHistory]):
 
 def _read_intervals(history: ClusterHistory, brokers: dict[int, BrokerHistory], snapshot: Snapshot) -> None:
     """Read the states of partitions: those at the last poll, and how many were unhealthy over time."""
-    dataset = snapshot.dataset("gold/intervals")
-    assert dataset is not None, "read_histories has checked"
+    dataset = _dataset(snapshot, "gold/intervals")
     end = _timestamp(history.ended)
     valid_to = pc.field("valid_to")
     begun = (pc.field("cluster_id") == history.cluster_id) & (pc.field("valid_from") <= end)
@@ -306,7 +292,7 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
 
 
 def _read_incidents(history: ClusterHistory, snapshot: Snapshot) -> None:
-    for incident in map(_incident, _rows(history, snapshot, "incidents", "began_at", ends="ended_at")):
+    for incident in map(_incident, _rows(history, snapshot, "gold/incidents", "began_at", ends="ended_at").to_pylist()):
         ended_later = incident.ended is not None and incident.ended > history.ended
         history.incidents.append(replace(incident, ended=None) if ended_later else incident)
     history.incidents.sort(key=lambda incident: (incident.began, incident.id))
@@ -333,9 +319,7 @@ def _incident(row: Mapping[str, Any]) -> ReportedIncident:
 
 
 def _read_leader_moves(history: ClusterHistory, snapshot: Snapshot) -> None:
-    table = _events(history, snapshot, "leader_moves", ["topic", "partition", "reason", "at"])
-    if table is None:
-        return
+    table = _rows(history, snapshot, "gold/leader_moves", "at", ["topic", "partition", "reason", "at"])
     history.leader_moves = {
         row["values"]: row["counts"]
         for row in sorted(pc.value_counts(table["reason"]).to_pylist(), key=lambda row: -row["counts"])
@@ -351,9 +335,7 @@ def _read_leader_moves(history: ClusterHistory, snapshot: Snapshot) -> None:
 
 
 def _read_isr_events(history: ClusterHistory, snapshot: Snapshot) -> None:
-    table = _events(history, snapshot, "isr_events", ["topic", "partition", "moving", "events_in_hour", "at"])
-    if table is None:
-        return
+    table = _rows(history, snapshot, "gold/isr_events", "at", ["topic", "partition", "moving", "events_in_hour"])
     table = table.filter(pc.invert(pc.fill_null(table["moving"], False)))
     top, history.churning_partitions = _most_frequent(table, [([], "count_all"), ("events_in_hour", "max")])
     history.isr_churn = [(row["topic"], row["partition"], row["count_all"], row["events_in_hour_max"]) for row in top]
@@ -371,7 +353,8 @@ def _count_by_topic(table: pa.Table) -> dict[str, int]:
 
 
 def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
-    own = [row for row in _rows(history, snapshot, "config_changes", "at") if row["origin"] == "own"]
+    changes = _rows(history, snapshot, "gold/config_changes", "at").to_pylist()
+    own = [row for row in changes if row["origin"] == "own"]
     own.sort(key=lambda row: (row["at"], row["resource"], row["key"]))
     history.config_change_count = len(own)
     history.config_changes = [
@@ -381,7 +364,7 @@ def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
         for row in own[-LONGEST_LISTS:]
     ]
     drifted: defaultdict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
-    for row in _rows(history, snapshot, "config_drift", "valid_from", ends="valid_to"):
+    for row in _rows(history, snapshot, "gold/config_drift", "valid_from", ends="valid_to").to_pylist():
         if row["valid_to"] is None:
             drifted[row["key"], row["value"], row["inherited_value"]].append(row["topic"])
     history.config_drift = [
@@ -393,25 +376,26 @@ def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
 # Tables
 
 
-def _events(history: ClusterHistory, snapshot: Snapshot, name: str, columns: list[str]) -> pa.Table | None:
-    dataset = snapshot.dataset(f"gold/{name}")
-    if dataset is None:
-        return None
-    return dataset.to_table(columns=columns, filter=_within("at", history.began, history.ended, history.cluster_id))
-
-
 def _rows(
-    history: ClusterHistory, snapshot: Snapshot, name: str, began: str, ends: str | None = None
-) -> Iterable[dict[str, Any]]:
+    history: ClusterHistory,
+    snapshot: Snapshot,
+    table: str,
+    began: str,
+    columns: list[str] | None = None,
+    ends: str | None = None,
+) -> pa.Table:
     """Read the rows in the window; with `ends`, the column of an end time, the rows that overlap it."""
-    dataset = snapshot.dataset(f"gold/{name}")
-    if dataset is None:
-        return []
     condition = _within(began, history.began if ends is None else None, history.ended, history.cluster_id)
     if ends is not None:
         condition &= pc.field(ends).is_null() | (pc.field(ends) >= _timestamp(history.began))
-    rows: list[dict[str, Any]] = dataset.to_table(filter=condition).to_pylist()
-    return rows
+    return _dataset(snapshot, table).to_table(columns=columns, filter=condition)
+
+
+def _dataset(snapshot: Snapshot, table: str) -> Dataset:
+    dataset = snapshot.dataset(table)
+    if dataset is None:
+        raise MissingGold(snapshot.location.native, f"table {table}")
+    return dataset
 
 
 def _snapshot(folder: Path | str) -> Snapshot:

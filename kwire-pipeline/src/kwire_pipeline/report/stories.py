@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_pipeline.report.phrasing import format_time, incident_title, pluralize
+from kwire_pipeline.report.phrasing import CLUSTER_UNREACHABLE, format_time, incident_title, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,6 @@ LONGEST = 20
 
 LISTED_PARTITIONS = 10
 """The most partitions that an event lists."""
-
-UNREACHABLE = "cluster_unreachable"
 
 
 class Story(NamedTuple):
@@ -82,7 +80,7 @@ def latest_stories(all_stories: Iterable[Story], limit: int) -> list[Story]:
 def _brokers_of(incident: ReportedIncident) -> list[int]:
     if incident.broker is not None:
         return [incident.broker]
-    brokers = incident.attributes.get("brokers", "") if incident.kind == UNREACHABLE else ""
+    brokers = incident.attributes.get("brokers", "") if incident.kind == CLUSTER_UNREACHABLE else ""
     return [int(broker) for broker in brokers.split(", ") if broker]
 
 
