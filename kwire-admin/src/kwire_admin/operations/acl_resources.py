@@ -120,7 +120,6 @@ def acl_of_row(where: str, row: Any) -> AclBinding:
 
     Args:
         where: the location of the row, for errors.
-        row: the row.
 
     Raises:
         InvalidArgument: the row is not a valid ACL.

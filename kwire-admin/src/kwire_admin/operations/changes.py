@@ -43,7 +43,6 @@ async def carry_out(run: Run, items: Iterable[str], question: str, change: Chang
     """Change the items that a validation accepts; a dry run only returns the validation.
 
     Args:
-        run: the run.
         items: the items; one that is named twice is changed once.
         question: the question before the change; empty for no question.
         change: changes items.

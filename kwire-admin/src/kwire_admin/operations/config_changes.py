@@ -61,9 +61,6 @@ async def change_configs(
     """Change the configs of a resource.
 
     Args:
-        run: the run.
-        resource: the resource.
-        change: the change.
         done: the change, as a participle such as `set`.
         force: accept names that a broker does not report, such as those of a plugin.
 

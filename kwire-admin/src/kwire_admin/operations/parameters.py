@@ -419,7 +419,6 @@ def check_arguments(
     """Check the values of an operation against its declared parameters and choices.
 
     Args:
-        parameters: the parameters.
         choices: the rules about several parameters.
         values: the value of each parameter by name.
         words: returns the name of a parameter for errors. By default, it is the name in a command line.

@@ -39,7 +39,6 @@ async def explain_if_hidden(run: Run, count: int, what: Resources, *, done: str 
     """Return why a check of resources proves nothing, or None. Warn of a check that covers a part of them.
 
     Args:
-        run: the run.
         count: the number of resources that the user can see.
         what: the resources.
         done: the use of the resources, as a participle.
@@ -57,7 +56,6 @@ async def warn_if_hidden(run: Run, count: int, what: Resources, *, filtered: boo
     """Warn of a list, if there can be resources that the user cannot describe.
 
     Args:
-        run: the run.
         count: the number of rows.
         what: the resources.
         filtered: True if the list has only resources that match something.
@@ -78,7 +76,6 @@ async def warn_of_unknown(run: Run, what: Resources, unanswered: Mapping[int, Ex
     """Warn of resources that no broker has listed, because their coordinator is missing.
 
     Args:
-        run: the run.
         what: groups, or transactional ids.
         unanswered: the errors of brokers that did not answer.
     """
@@ -101,7 +98,6 @@ def warn_of_unanswered(run: Run, what: str, unanswered: Mapping[int, Exception])
     """Warn of brokers that did not answer.
 
     Args:
-        run: the run.
         what: the subject of their answers.
         unanswered: their errors.
     """

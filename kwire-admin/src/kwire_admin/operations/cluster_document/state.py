@@ -146,7 +146,6 @@ async def with_canonical_configs(admin: AdminClient, document: DocumentState, cu
     the brokers know the types of configs, so they are asked if values differ.
 
     Args:
-        admin: a client of the cluster.
         document: the state that the cluster should have.
         current: the state of the cluster.
     """

@@ -221,7 +221,6 @@ def partition_problems(
 
     Args:
         sources: the answers.
-        topics: the topics.
         adding: by partition, the replicas that a reassignment adds, which need not be in sync yet.
         min_isrs: `min.insync.replicas` of topics, as far as it is known.
     """
@@ -295,7 +294,6 @@ async def unless_no_quorum(
     """Return an answer of a cluster.
 
     Args:
-        admin: a client of the cluster.
         ask: reads the answer, and changes nothing.
         is_short: True for a single request: if it is late, it is repeated after the question about the quorum. It is
             not waited for meanwhile, because a broker answers nothing else on its connection.

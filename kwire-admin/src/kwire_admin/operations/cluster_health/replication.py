@@ -44,9 +44,7 @@ async def replication_problems(
     """Return the partitions with records that replicas in sync do not fetch.
 
     Args:
-        admin: the client.
         sources: the answers of brokers.
-        topics: the topics.
         seconds: time within which replicas fetch, and timeout of each request.
     """
     if admin.dialect != "kafka":

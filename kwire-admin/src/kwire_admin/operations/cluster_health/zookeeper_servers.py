@@ -42,7 +42,6 @@ async def zookeeper_problems(admin: AdminClient, sources: Sources, seconds: floa
     """Return the ZooKeeper servers that do not serve. A cluster with KRaft has none.
 
     Args:
-        admin: the client.
         sources: the answers of brokers.
         seconds: timeout of each step.
     """

@@ -157,7 +157,6 @@ async def _change_tokens(
     """Change tokens, or check in a dry run what the change of each would answer.
 
     Args:
-        run: the run.
         ids: the ids of the tokens.
         done: the outcome, as a participle such as `renewed`.
         change: changes the token of a secret.

@@ -15,7 +15,7 @@ from kwire_admin.operations.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
+class UserCredential:
     """A credential. See `kwire.client.admin.ScramCredentialInfo`."""
 
     mechanism: ScramMechanismName
@@ -27,7 +27,7 @@ class ScramUser:
     """A user with its credentials."""
 
     name: str
-    credentials: tuple[Credential, ...] = field(metadata=column(rows=True))
+    credentials: tuple[UserCredential, ...] = field(metadata=column(rows=True))
 
 
 @operation(
@@ -38,7 +38,9 @@ async def list_(
 ) -> Rows[ScramUser]:
     """List users with SCRAM credentials."""
     described = await run.admin.describe_user_scram_credentials(names)
-    return rows_of(described, lambda name, credentials: ScramUser(name, tuple(Credential(*one) for one in credentials)))
+    return rows_of(
+        described, lambda name, credentials: ScramUser(name, tuple(UserCredential(*one) for one in credentials))
+    )
 
 
 @operation(

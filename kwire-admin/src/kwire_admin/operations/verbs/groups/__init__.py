@@ -183,8 +183,6 @@ def _warn_of_unknown(run: Run, group: GroupLag, *, by_partition: bool) -> None:
     """Name the partitions with an unknown lag, and the sum of the others.
 
     Args:
-        run: the run.
-        group: the group.
         by_partition: True if each partition has a row, which shows that there is no committed offset.
     """
     unknown = [p for p in group.partitions if p.lag is None and not (by_partition and p.error is None)]
