@@ -16,7 +16,6 @@ from os import urandom
 from kwire._util.light_typing import TYPE_CHECKING, Literal, TypeAlias
 from kwire._util.readable import counted
 from kwire.client.admin import AdminError
-from kwire.client.admin.topic_descriptions import describe_at
 from kwire.client.race import first_success
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
@@ -114,6 +113,8 @@ async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
         from kwire.client.admin.transactions import may_describe_transactional_id
 
         return not await may_describe_transactional_id(admin, unused)
+    from kwire.client.admin.topic_descriptions import describe_at
+
     # `describe_topics` would ask a second broker for a topic that the first one does not know.
     ask = partial(describe_at, admin, names=(unused,))
     # The bootstrap servers have answered already, and the addresses that brokers advertise are perhaps out of reach.

@@ -10,9 +10,7 @@ from kwire._util.light_typing import TYPE_CHECKING, Annotated
 from kwire._util.readable import counted
 from kwire.client.admin import (
     AdminError,
-    NewTopic,
     PartitionDescription,
-    TopicChange,
     TopicDescription,
     TopicListing,
 )
@@ -251,6 +249,8 @@ async def create(
     ] = None,
 ) -> Rows[ItemChange]:
     """Create topics, and wait until every broker reports them."""
+    from kwire.client.admin import NewTopic  # lists of topics do without
+
     check_collisions(names)
     assignment = parse_assignment(replica_assignment)
     topic = NewTopic(
@@ -291,6 +291,9 @@ async def alter(
     ] = None,
 ) -> Rows[ItemChange]:
     """Change partitions, replicas, and configs of topics."""
+    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType, TopicChange
+    from kwire_admin.operations.config_changes import unknown_deletion
+
     change = TopicChange(
         partitions=partitions,
         replication_factor=replication_factor,
@@ -298,9 +301,6 @@ async def alter(
         set_configs=parse_configs(config),
         delete_configs=delete_config,
     )
-    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
-    from kwire_admin.operations.config_changes import unknown_deletion
-
     for name in names if delete_config else ():
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         plan = await run.admin.plan_config_change(resource, ConfigChange(delete=delete_config))
