@@ -1,6 +1,6 @@
 """Declarations of operations: name, parameters, danger, result, and the places where an operation runs.
 
-An operation is an asynchronous function in a file of its name. Parsers, help, completion, documentation, routes of
+An operation is an asynchronous function. Parsers, help, completion, documentation, routes of
 HTTP, and the permission on a node derive from its declaration.
 
     @operation(Danger.CHANGES, examples=("topics create orders",))
@@ -15,7 +15,7 @@ HTTP, and the permission on a node derive from its declaration.
 
 | kind | file | runs on | result | `run` |
 |---|---|---|---|---|
-| verb, `kafka topics create` | `verbs/<noun>/<verb>.py` | the client | rows | `Run` |
+| verb, `kafka topics create` | `verbs/<noun>.py` | the client | rows | `Run` |
 | tool, `kafka tools run NAME` | `tools/<tool>.py`, or a package | the client and nodes | printed lines | `ToolRun` |
 | tool of nodes, `kafka tools run --broker ID NAME` | `node_tools/<tool>.py` | nodes | printed lines | `NodeRun` |
 

@@ -1,4 +1,4 @@
-"""What one broker reports besides metadata: groups, committed offsets, ends of logs, and log directories.
+"""Reports of one broker besides metadata: groups, committed offsets, ends of logs, and log directories.
 
 `kwire.client.polled_inputs` polls them. A group is reported by its coordinator, and the end of a log by its leader.
 When the coordinator or leader moves, the broker before keeps its last report, or reports 'gone' after the new one
