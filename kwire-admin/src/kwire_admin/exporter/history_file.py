@@ -12,10 +12,11 @@ import asyncio
 import json
 import logging
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kwire._util.atomic_file import replace_file
+from kwire_admin.exporter.topic_record import SavedHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kwire_admin.exporter.observed_cluster import ObservedCluster
     from kwire_admin.exporter.topic_record import MonitoredTopic
 
-__all__ = ["SAVE_INTERVAL_S", "HistoryFile", "HistorySaver", "SavedHistory", "saved_histories"]
+__all__ = ["SAVE_INTERVAL_S", "HistoryFile", "HistorySaver", "saved_histories"]
 
 log = logging.getLogger("kwire_admin.exporter")
 
@@ -33,27 +34,6 @@ SAVE_INTERVAL_S = 300.0
 MAX_BYTES = 64 << 20
 """Maximum length of a file in bytes. 2,000 topics of 20 partitions with two samples each take 0.7 MB."""
 MAX_OFFSET = (1 << 63) - 1
-
-
-class SavedHistory(NamedTuple):
-    """The samples of a topic.
-
-    Attributes:
-        topic_id: the id of the topic; zeros for a cluster without ids.
-        indexes: the indexes of its partitions.
-        samples: since when and until when a sample was merged, in seconds since 1970, and the ends of the logs.
-    """
-
-    topic_id: str
-    indexes: list[int]
-    samples: list[tuple[float, float, list[int]]]
-
-    def fits(self, topic: MonitoredTopic, now: float) -> bool:
-        """Return whether the samples are of this topic: it has the same partitions, and its logs did not shrink."""
-        if self.topic_id != str(topic.metadata.topic_id) or self.indexes != list(topic.indexes):
-            return False
-        last = self.samples[-1]
-        return last[1] <= now and all(old <= end or end < 0 for old, end in zip(last[2], topic.newest, strict=True))
 
 
 class HistoryFile:

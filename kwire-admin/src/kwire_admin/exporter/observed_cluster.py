@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from kwire.client.poll import Poll
     from kwire.declare import Message
-    from kwire_admin.exporter.history_file import SavedHistory
-    from kwire_admin.exporter.topic_record import MonitoredTopic
+    from kwire_admin.exporter.topic_record import MonitoredTopic, SavedHistory
 
 __all__ = ["BrokerValues", "ObservedCluster", "Selection"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kwire.messages.kafka.metadata import MetadataResponseTopic
 
-__all__ = ["MonitoredTopic", "PartitionCounts", "TopicConfigs"]
+__all__ = ["MonitoredTopic", "PartitionCounts", "SavedHistory", "TopicConfigs"]
 
 
 OFFSETS = ("newest", "oldest", "max_timestamps")
@@ -59,6 +59,27 @@ def _integer(text: str | None) -> int | None:
         return None if text is None or len(text) > 20 else int(text)
     except ValueError:
         return None
+
+
+class SavedHistory(NamedTuple):
+    """The samples of a topic, as a file keeps them.
+
+    Attributes:
+        topic_id: the id of the topic; zeros for a cluster without ids.
+        indexes: the indexes of its partitions.
+        samples: since when and until when a sample was merged, in seconds since 1970, and the ends of the logs.
+    """
+
+    topic_id: str
+    indexes: list[int]
+    samples: list[tuple[float, float, list[int]]]
+
+    def fits(self, topic: MonitoredTopic, now: float) -> bool:
+        """Return whether the samples are of this topic: it has the same partitions, and its logs did not shrink."""
+        if self.topic_id != str(topic.metadata.topic_id) or self.indexes != list(topic.indexes):
+            return False
+        last = self.samples[-1]
+        return last[1] <= now and all(old <= end or end < 0 for old, end in zip(last[2], topic.newest, strict=True))
 
 
 class MonitoredTopic:

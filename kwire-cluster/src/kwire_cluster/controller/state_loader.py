@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kwire_cluster.controller.cluster_state import Broker
-from kwire_cluster.controller.topic_rules import MAX_NAME_LENGTH, is_possible_topic_name
+from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire_cluster.controller.topic_state import (
     MALFORMED,
     NO_STATE_ZNODE,

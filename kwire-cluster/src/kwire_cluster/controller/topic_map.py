@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kwire_cluster.controller.topic_rules import can_collide, collision_key
+from kwire_cluster.controller.topic_names import can_collide, collision_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -28,12 +28,12 @@ from kwire_cluster.controller.manual_assignment import (
     check_known,
     check_targets,
 )
+from kwire_cluster.controller.topic_names import check_name
 from kwire_cluster.controller.topic_rules import (
     PartitionBudget,
     check_compaction_lag,
     check_configs,
     check_deleted_configs,
-    check_name,
     check_partition_count,
 )
 from kwire_cluster.controller.topic_state import MALFORMED, Partition, Topic

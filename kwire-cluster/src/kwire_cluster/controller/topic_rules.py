@@ -1,7 +1,5 @@
-"""Rules for topics: valid names, configs that clients send, and the number of partitions.
+"""Rules for topics: configs that clients send, and the number of partitions. `topic_names` has those for names.
 
-- Names become parts of metric names, in which `.` and `_` are the same character. Names that differ only in these
-  characters collide (Kafka 3.9, `org.apache.kafka.common.internals.Topic`).
 - A config must fit into the messages that describe the topic.
 - Every partition takes two znodes, and ZooKeeper keeps all znodes in memory, so requests without a limit could exhaust
   it. Kafka's `ReplicationControlManager` limits a request to 10,000 partitions as well.
@@ -9,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -24,46 +21,6 @@ if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.config.setting import Setting
     from kwire_cluster.controller.cluster_state import Cluster
-
-MAX_NAME_LENGTH = 249
-"""A partition's directory is named `<topic>-<partition>`, and file names have at most 255 bytes."""
-
-_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-
-
-def check_name(name: str) -> None:
-    """Raise CommandError 1010 for an invalid topic name."""
-    reason = None
-    if not name:
-        reason = "the topic name is empty"
-    elif name in {".", ".."}:
-        reason = "the topic name cannot be '.' or '..'"
-    elif len(name) > MAX_NAME_LENGTH:
-        reason = f"the topic name has {len(name):,} characters: at most {MAX_NAME_LENGTH} are allowed"
-    elif _NAME.fullmatch(name) is None:
-        reason = f"invalid topic name {name!r}: only the characters a-z A-Z 0-9 . _ - are allowed"
-    if reason is not None:
-        raise CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
-
-
-def is_possible_topic_name(name: str | None) -> bool:
-    """Return whether a znode and a protocol string can have this name: other clients may have created such a topic."""
-    return (
-        name is not None
-        and 0 < len(name) <= MAX_NAME_LENGTH
-        and name not in {".", ".."}
-        and not {"/", "\0"} & set(name)
-    )
-
-
-def can_collide(name: str) -> bool:
-    """Return whether another name can have the same collision key."""
-    return "." in name or "_" in name
-
-
-def collision_key(name: str) -> str:
-    """Return a key that is equal for colliding names."""
-    return name.replace(".", "_")
 
 
 def check_configs(configs: Mapping[str, str]) -> None:

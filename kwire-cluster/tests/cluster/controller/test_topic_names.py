@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.controller.topic_rules import check_name
+from kwire_cluster.controller.topic_names import check_name
 
 GOOD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 

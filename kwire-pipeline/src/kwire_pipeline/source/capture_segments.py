@@ -95,7 +95,8 @@ def end_of(segment: Segment) -> int:
         ArrowException, OSError: the segment is damaged.
         UnreadableCapture: the same, or it was renamed.
     """
-    return segment.first_row + sum(batch.num_rows for batch in own_rows(segment))
+    rows: int = sum(batch.num_rows for batch in own_rows(segment))
+    return segment.first_row + rows
 
 
 def _without_frames(segment: Segment) -> Iterator[pa.RecordBatch]:

@@ -26,7 +26,7 @@ from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as Partition
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
 from kwire.protocol.endpoint import Endpoint
-from kwire_cluster.controller.topic_rules import MAX_NAME_LENGTH, is_possible_topic_name
+from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire_cluster.node.logs import logger
 from kwire_cluster.request_quotas import in_slices
 from kwire_cluster.zookeeper.brokers import MAX_HOST_LENGTH

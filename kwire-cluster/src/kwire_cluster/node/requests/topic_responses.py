@@ -12,7 +12,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, ReplicationResult, TopicResult
 from kwire_cluster.controller.backend import Outcome
 from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.controller.topic_rules import MAX_NAME_LENGTH
+from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH
 from kwire_cluster.node.logs import logger
 from kwire_cluster.request_quotas import in_slices
 

@@ -20,7 +20,7 @@ from kwire_cluster.config.live_config import Layer, check_change, find_setting
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.config.stored_configs import broker_entity, change_config, read_config
 from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
-from kwire_cluster.controller.topic_rules import is_possible_topic_name
+from kwire_cluster.controller.topic_names import is_possible_topic_name
 from kwire_cluster.node.forwarding import forward_message
 from kwire_cluster.node.metadata.metadata_cache import broker_endpoint
 from kwire_cluster.zookeeper import BrokerRegistration
