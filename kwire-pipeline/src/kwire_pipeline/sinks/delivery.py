@@ -270,6 +270,8 @@ class SinkDelivery:
     def _send_all(self, pending: Sequence[IncidentNotice], ledger: Ledger, outcome: Round, patience: int) -> None:
         """Send notices, and the open alerts that must be repeated, in batches."""
         queue, largest = deque(pending), 0
+        parts: list[IncidentNotice] = []
+        """The notices of batches that are sent again. A sink may have taken those at which nothing was wrong."""
         while True:
             due = self._due(ledger)
             queue.extendleft(notice for notice in reversed(due) if self._failures[notice.key] < patience)
@@ -289,6 +291,7 @@ class SinkDelivery:
                 if len(batch) > 1 and (failure.is_final or failure.may_have_arrived):
                     # Last, so that a receiver that takes other batches is not mistaken for one that is down.
                     queue.extend(batch)
+                    parts += batch
                     self._batch_limit, self._clean = len(batch) // 2, 0
                     continue
                 log.warning("%s", failure)
@@ -301,6 +304,7 @@ class SinkDelivery:
         for notice in queue:
             if not ledger.is_unconfirmed(notice):  # a repetition
                 self._repeat_in(notice.id, 0.0)
+        ledger.keep(parts)
         self._batch_limit = max(self._batch_limit, largest)  # one alert may have been the reason to send smaller ones
 
     def _send(self, batch: Sequence[IncidentNotice]) -> None:

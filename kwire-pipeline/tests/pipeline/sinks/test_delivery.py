@@ -141,16 +141,20 @@ class BatchSink(Recorder):
 
 
 @pytest.mark.parametrize(
-    ("number", "single"),
-    [(10, SinkFailed("sink", "lost", retry_after=1.0)), (2, SinkFailed("sink", "refused", may_have_arrived=False))],
-    ids=["round ends", "no connection"],
+    ("number", "several", "single"),
+    [
+        (10, SinkFailed("sink", "lost", retry_after=1.0), None),
+        # Alertmanager refuses a batch with one wrong alert, and takes the others.
+        (10, SinkFailed("sink", "HTTP status 400", is_final=True, retry_after=1.0), None),
+        (2, SinkFailed("sink", "lost"), SinkFailed("sink", "refused", may_have_arrived=False)),
+    ],
+    ids=["round ends", "round ends after refusal", "no connection"],
 )
 def test_batch_that_may_have_arrived_is_sent_again_whatever_follows(
-    tmp_path: Path, number: int, single: SinkFailed
+    tmp_path: Path, number: int, several: SinkFailed, single: SinkFailed | None
 ) -> None:
     """The sink may have all of it, although gold has withdrawn all incidents since."""
-    lost = SinkFailed("sink", "connection lost", retry_after=single.retry_after)
-    sink = BatchSink(lambda notices: lost if len(notices) > 1 else single)
+    sink = BatchSink(lambda notices: several if len(notices) > 1 else single)
     delivery = delivery_to(sink, tmp_path)
     rows = [incident(position, kind=f"kind_{position}") for position in range(number)]
     delivery.publish(lambda _: rows)
