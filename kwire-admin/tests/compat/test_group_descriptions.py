@@ -73,6 +73,18 @@ def test_tables_of_offsets_follow_each_other_as_in_the_release(
     assert [line.split(" ")[0] for line in new] == ["", "GROUP", "billing", "", "GROUP", "idle", ""]
 
 
+@for_rows("release, widths", [("3.9.1", (30, 15)), ("4.4.0", (15, 10))], ids=["3.9.1", "4.4.0"])
+def test_table_of_deleted_offsets_is_padded_to_its_end(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str], release: str, widths: tuple[int, int]
+) -> None:
+    words = ("--bootstrap-server", cluster.bootstrap, "--delete-offsets", "--group", "idle", "--topic", "orders:1")
+    run_script("kafka-consumer-groups", words, release)
+    first, second = widths
+    *_, titles, row = capsys.readouterr().out.splitlines()
+    assert titles == f"{'TOPIC':<{first}} {'PARTITION':<{second}} {'STATUS':<15}"
+    assert row == f"{'orders':<{first}} {1:<{second}} {'Successful':<15}"
+
+
 def test_unknown_group_ends_4_4_0_only(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
     groups = ("--group", "billing", "--group", "nosuch")
     assert "Consumer group 'nosuch' does not exist." in described(cluster, capsys, "3.9.1", *groups)

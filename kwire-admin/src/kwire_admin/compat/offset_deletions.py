@@ -75,11 +75,12 @@ async def delete_offsets(
     of_partitions = next((error for (_, index), error in rows.items() if error is not None and index >= 0), None)
     run.print(_deletion_text(group, topics, of_group or of_partitions, is_old=is_old))
     run.print()
-    cells: list[tuple[str, object, str]] = [("TOPIC", "PARTITION", "STATUS")]
+    cells: list[tuple[str, object, str]] = [("TOPIC", "PARTITION", f"{'STATUS':<15}")]
     for (topic, index), failure in sorted(rows.items(), key=lambda row: row[0]):
         unknown = "Not Provided" if is_old else "-"
         reason = "" if failure is None else f"{':' if is_old else ''}{java_error(failure)}"
-        cells.append((topic, unknown if index < 0 else index, f"Error: {reason}" if reason else "Successful"))
+        status = f"Error: {reason}" if reason else "Successful"
+        cells.append((topic, unknown if index < 0 else index, f"{status:<15}"))
     run.print_rows(cells, (30, 15) if is_old else (15, 10), fixed=is_old)
 
 
