@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire_cluster.zookeeper.errors import InvalidConnectString, Unreachable
 from kwire_cluster.zookeeper.operations import OPEN_ACL_UNSAFE
-from kwire_cluster.zookeeper.store import make_path
+from kwire_cluster.zookeeper.store import make_path, until_answered
 from kwire_cluster.zookeeper.zookeeper_store import ZooKeeperStore
 
 if TYPE_CHECKING:
@@ -96,13 +96,15 @@ async def connect(
     try:
         async with asyncio.timeout(connect_timeout):
             await store.opened
-        if make_chroot and chroot and await store.exists("/") is None:
-            # A session with a chroot cannot create the znodes above it.
-            parent = await connect(servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls)
-            try:
-                await make_path(parent, f"/{chroot}")
-            finally:
-                await parent.close()
+            if make_chroot and chroot and await until_answered(lambda: store.exists("/")) is None:
+                # A session with a chroot cannot create the znodes above it.
+                parent = await connect(
+                    servers, connect_timeout=connect_timeout, acl=acl, credentials=credentials, tls=tls
+                )
+                try:
+                    await until_answered(lambda: make_path(parent, f"/{chroot}"))
+                finally:
+                    await parent.close()
     except BaseException as error:
         await store.close()
         if isinstance(error, TimeoutError):

@@ -47,7 +47,7 @@ _INT = Struct(">i")
 _FRAME = Struct(">ii")
 _MULTI_HEADER = Struct(">i?i")
 _CONNECT = Struct(">iqiqi")
-_CONNECTED = Struct(">iiqi")
+_CONNECTED = Struct(">iiq")
 _STAT = Struct(">qqqqiiiqiiq")
 RESPONSE = Struct(">iqi")
 """Header of a response: transaction id, id of the last change that the server has seen, error code."""
@@ -74,10 +74,14 @@ _OTHER_ERRORS = {
     -5: "MarshallingError",
     -6: "Unimplemented",
     -8: "BadArguments",
+    -9: "UnknownSession",
     -100: "ApiError",
     -114: "InvalidAcl",
     -118: "SessionMoved",
     -119: "NotReadOnly",
+    -120: "EphemeralOnLocalSession",
+    -122: "RequestTimeout",
+    -124: "SessionClosedRequireSaslAuth",
     -125: "QuotaExceeded",
     -127: "ThrottledOp",
 }
@@ -190,8 +194,8 @@ async def next_message(reader: asyncio.StreamReader) -> bytes:
 
 def decode_connected(response: bytes) -> tuple[int, int, bytes]:
     """Return the session timeout in milliseconds, 0 for a session that has expired, the session, and its password."""
-    _, timeout_ms, session_id, length = _CONNECTED.unpack_from(response)
-    return timeout_ms, session_id, response[_CONNECTED.size : _CONNECTED.size + max(length, 0)]
+    _, timeout_ms, session_id = _CONNECTED.unpack_from(response)
+    return timeout_ms, session_id, _read_buffer(response, _CONNECTED.size)[0]
 
 
 def decode_event(message: bytes) -> tuple[WatchEventKind, str]:
@@ -205,7 +209,7 @@ def decode_event(message: bytes) -> tuple[WatchEventKind, str]:
     }
     if kind not in kinds:
         raise ValueError(f"it has the unknown event {kind}")
-    return kinds[kind], _read_text(message, RESPONSE.size + _FRAME.size)[0]
+    return kinds[kind], _read_path(message, RESPONSE.size + _FRAME.size, "")[0]
 
 
 def decode_stat(response: bytes, at: int = RESPONSE.size) -> Stat:
@@ -222,6 +226,8 @@ def decode_znode(response: bytes) -> Znode:
 def decode_names(response: bytes) -> list[str]:
     """Return the names of children, sorted."""
     [count] = _INT.unpack_from(response, RESPONSE.size)
+    if count < 0:
+        raise ValueError(f"it has {count:,} children")
     at = RESPONSE.size + _INT.size
     names = []
     for _ in range(count):
@@ -234,7 +240,7 @@ def decode_names(response: bytes) -> list[str]:
 
 def decode_path(response: bytes, root: str = "") -> str:
     """Return the path of a created znode. `root` is the chroot, with which it begins."""
-    return _read_text(response, RESPONSE.size)[0].removeprefix(root)
+    return _read_path(response, RESPONSE.size, root)[0]
 
 
 def decode_results(response: bytes, operations: Sequence[Operation], root: str = "") -> list[OperationResult]:
@@ -254,8 +260,8 @@ def decode_results(response: bytes, operations: Sequence[Operation], root: str =
             if error not in _NOT_APPLIED:
                 raise TransactionFailed(operations, index, store_error(error, operation.path))
         elif isinstance(operation, Create):
-            path, at = _read_text(response, at)
-            results.append(path.removeprefix(root))
+            path, at = _read_path(response, at, root)
+            results.append(path)
         elif isinstance(operation, SetData):
             results.append(decode_stat(response, at))
             at += _STAT.size
@@ -264,6 +270,14 @@ def decode_results(response: bytes, operations: Sequence[Operation], root: str =
     if len(results) != len(operations):
         raise ValueError("it has no error of a transaction that failed")
     return results
+
+
+def _read_path(response: bytes, at: int, root: str) -> tuple[str, int]:
+    """Return a path without the chroot, and the offset behind it."""
+    path, at = _read_text(response, at)
+    if not path.startswith(f"{root}/"):
+        raise ValueError(f"it has the path {path!r}, expected one below {root or '/'}")
+    return path.removeprefix(root), at
 
 
 def _read_text(response: bytes, at: int) -> tuple[str, int]:

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-import socket
 import struct
 from collections import deque
 from functools import partial
@@ -48,6 +46,7 @@ from kwire_cluster.zookeeper.operations import (
     WatchEventKind,
     Znode,
 )
+from kwire_cluster.zookeeper.server_addresses import ServerAddresses
 from kwire_cluster.zookeeper.store import MAX_PACKET, check_operation, check_path, response_future, retrieve_error
 
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kwire_cluster.zookeeper.operations import Acl, OperationResult
+    from kwire_cluster.zookeeper.server_addresses import Server
     from kwire_cluster.zookeeper.store import ReadResult, Watch
 
 WINDOW = 200
@@ -63,6 +63,8 @@ HANDSHAKES = 3
 """Number of handshakes in a row that may remain without a response within one session timeout."""
 HANDSHAKE_SECONDS = 2.0
 """Minimum time for a handshake, however short the session timeout, including garbage collection and forks."""
+SHORTEST_TIMEOUT = 0.1
+"""Minimum session timeout that is accepted from a server: a shorter one would leave no time for a handshake."""
 BEATS = 6
 """Number of pings within one session timeout."""
 MAX_SILENT_BEATS = 4
@@ -129,7 +131,7 @@ class ZooKeeperStore:
 
     def __init__(
         self,
-        servers: Sequence[tuple[str, int]],
+        servers: Sequence[Server],
         root: str,
         session_timeout: float,
         acl: tuple[Acl, ...],
@@ -137,9 +139,12 @@ class ZooKeeperStore:
         tls: ssl.SSLContext | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._servers = servers
+        self._server_count = len(servers)
+        self._addresses = ServerAddresses(servers)
         self._root = root
-        self._session_timeout = session_timeout
+        self._requested_timeout = session_timeout
+        self._timeout = session_timeout
+        """The session timeout in seconds: the requested one, until a server has decided."""
         self._acl = acl
         self._credentials = credentials
         self._tls = tls
@@ -158,7 +163,7 @@ class ZooKeeperStore:
         self._writer: asyncio.StreamWriter | None = None
         """The connection of the session; None without one."""
         self._silent_beats = 0
-        """The number of pings since the last message of the server."""
+        """The number of pings since the last message of the server that shows that it processes requests."""
         self._heartbeat: asyncio.TimerHandle | None = None
         self.opened: asyncio.Future[None] = response_future(self._loop)
         """Completes when the session is connected, or ends. Only `connect` waits for it."""
@@ -230,8 +235,11 @@ class ZooKeeperStore:
             self._end(StoreClosed, SessionState.CLOSED)
             if writer is not None:
                 writer.write(wire_format.CLOSE)
+        try:
+            if writer is not None:
                 await asyncio.wait([self._task], timeout=CLOSE_SECONDS)  # the server ends the connection
-        self._task.cancel()
+        finally:
+            self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     # Requests
@@ -296,54 +304,45 @@ class ZooKeeperStore:
     async def _run(self) -> None:
         """Keep the session connected until it ends."""
         pause = FIRST_PAUSE_SECONDS
-        longest = min(MAX_PAUSE_SECONDS, self._session_timeout / 8)
         try:
             while True:
-                for host, address in await self._addresses():
+                for host, address in await self._addresses.in_turn(self._handshake_seconds()):
+                    self._addresses.used(address)
                     if await self._serve(host, address):
                         pause = FIRST_PAUSE_SECONDS
                     if self._final is not None:
                         return
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, longest)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS, self._timeout / 8)
         except _SessionEnded as ended:
             self._end(ended.error, SessionState.EXPIRED)
+        finally:
+            self._addresses.close()
 
-    async def _addresses(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """Return the addresses of all servers in random order, each with its host."""
-        addresses = []
-        for host, port in self._servers:
-            try:
-                found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            except (OSError, UnicodeError) as error:
-                log.info("cannot resolve the ZooKeeper server %s: %s", host, error)
-            else:
-                addresses += [(host, entry[4]) for entry in found]
-        random.shuffle(addresses)
-        return addresses
+    def _handshake_seconds(self) -> float:
+        """Return the timeout of a handshake: several of them may fail before the session expires."""
+        handshakes = max(self._server_count, min(HANDSHAKES, int(self._timeout / HANDSHAKE_SECONDS)), 1)
+        return self._timeout / handshakes
 
-    async def _serve(self, host: str, address: tuple[Any, ...]) -> bool:
+    async def _serve(self, host: str, address: Server) -> bool:
         """Connect to a server, read its responses until the connection ends, and return whether it took the session.
 
         Raises:
             _SessionEnded: the session has expired, or its credentials are rejected.
         """
-        handshakes = max(len(self._servers), min(HANDSHAKES, int(self._session_timeout / HANDSHAKE_SECONDS)), 1)
         server_hostname = host if self._tls is not None else None
         writer = None
         try:
-            async with asyncio.timeout(self._session_timeout / handshakes):
-                reader, writer = await asyncio.open_connection(
-                    *address[:2], ssl=self._tls, server_hostname=server_hostname
-                )
-                timeout = await self._introduce(reader, writer)
-            self._connected(writer, timeout)
+            async with asyncio.timeout(self._handshake_seconds()):
+                reader, writer = await asyncio.open_connection(*address, ssl=self._tls, server_hostname=server_hostname)
+                await self._introduce(reader, writer)
+            self._connected(writer)
             while True:
                 self._receive(await wire_format.next_message(reader))
         except (OSError, EOFError) as error:  # the next attempt may reach another server
-            log.info("the connection to the ZooKeeper server %s:%s ended: %r", *address[:2], error)
+            log.info("the connection to the ZooKeeper server %s:%s ended: %r", *address, error)
         except (ValueError, struct.error) as error:
-            log.info("the ZooKeeper server %s:%s sent a malformed message: %s", *address[:2], error)
+            log.info("the ZooKeeper server %s:%s sent a malformed message: %s", *address, error)
             if self._in_flight:  # repeated, the request would fail again
                 _, request = self._in_flight.popleft()
                 request.complete(None, MalformedResponse(request.path, str(error)))
@@ -355,13 +354,15 @@ class ZooKeeperStore:
                 self._disconnected()
         return was_connected
 
-    async def _introduce(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
-        """Begin the session, or continue it, and return its timeout in seconds."""
-        timeout_ms = round(self._session_timeout * 1000)
+    async def _introduce(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin the session, or continue it."""
+        timeout_ms = round(self._requested_timeout * 1000)
         writer.write(wire_format.connect_request(self._last_zxid, timeout_ms, self._session_id, self._password))
         timeout_ms, session_id, password = wire_format.decode_connected(await wire_format.next_message(reader))
         if timeout_ms <= 0:
             raise _SessionEnded(SessionExpired)
+        if not session_id or self._session_id not in {0, session_id}:
+            raise ValueError(f"it accepts the session {session_id:#x} instead of {self._session_id:#x}")
         for credentials in self._credentials:
             writer.write(wire_format.auth_request(*credentials))
             xid, _, error = wire_format.RESPONSE.unpack_from(await wire_format.next_message(reader))
@@ -370,18 +371,18 @@ class ZooKeeperStore:
             if error:
                 raise _SessionEnded(ZooKeeperAuthenticationFailed)
         self._session_id, self._password = session_id, password
-        return timeout_ms / 1000
+        self._timeout = max(timeout_ms / 1000, SHORTEST_TIMEOUT)
 
-    def _connected(self, writer: asyncio.StreamWriter, timeout: float) -> None:
+    def _connected(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
         self._silent_beats = 0
-        self._beat(timeout)
+        self._beat()
         self._notify(SessionState.CONNECTED)
         if not self.opened.done():
             self.opened.set_result(None)
         self._schedule_flush()
 
-    def _beat(self, timeout: float) -> None:
+    def _beat(self) -> None:
         """Keep the session alive, and end a connection without responses in time to try another server."""
         if self._writer is None:
             return
@@ -391,7 +392,7 @@ class ZooKeeperStore:
             return
         self._silent_beats += 1
         self._writer.write(wire_format.PING)
-        self._heartbeat = self._loop.call_later(timeout / BEATS, self._beat, timeout)
+        self._heartbeat = self._loop.call_later(self._timeout / BEATS, self._beat)
 
     def _disconnected(self) -> None:
         self._writer = None
@@ -411,8 +412,9 @@ class ZooKeeperStore:
         Raises:
             ValueError, struct.error: it is malformed, so the connection must end.
         """
-        self._silent_beats = 0
         xid, zxid, code = wire_format.RESPONSE.unpack_from(message)
+        if xid != wire_format.PING_XID or not self._in_flight:  # a ping does not overtake requests, unless one is lost
+            self._silent_beats = 0
         if xid == wire_format.WATCH_XID:
             self._fire(*wire_format.decode_event(message))
         elif xid != wire_format.PING_XID and self._in_flight:
@@ -466,7 +468,7 @@ class ZooKeeperStore:
         for callback in callbacks:
             try:
                 callback(argument)
-            except Exception as error:  # noqa: BLE001  # it must not affect the others; the loop reports it
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # the others go on; the loop reports it
                 message = f"{callback!r} failed on {argument!r}"
                 self._loop.call_exception_handler({"message": message, "exception": error})
 

@@ -56,8 +56,10 @@ class Server:
             writer.write(framed(struct.pack(">iiqi", 0, 4000, 1, 16) + bytes(17)))
             while True:
                 xid, code = struct.unpack(">ii", (await _read(reader))[:8])
-                if code in {PING, CLOSE}:
-                    writer.write(response(-2 if code == PING else xid))
+                if code == CLOSE:
+                    writer.close()
+                elif code == PING:
+                    writer.write(response(-2))
                 else:
                     writer.write(self.form(xid))
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
@@ -86,6 +88,7 @@ INVALID: dict[str, Response] = {
     "unknown error": lambda xid: response(xid, error=-4242),
     "no body": response,
     "huge count": lambda xid: response(xid, names(2**31 - 1)),
+    "negative count": lambda xid: response(xid, names(-5)),
     "null name": lambda xid: response(xid, struct.pack(">ii", 1, -1) + STAT),
     "empty name": lambda xid: response(xid, names(1, b"")),
     "path as a name": lambda xid: response(xid, names(1, b"a/b")),
