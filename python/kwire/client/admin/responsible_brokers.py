@@ -60,10 +60,10 @@ async def at_responsible_brokers(
         located = await locate(unfinished)
         for item in unfinished:
             broker = located[item] if item in located else lacking(str(item))
-            if isinstance(broker, AdminError):
-                outcomes[item] = broker
-            else:
+            if not isinstance(broker, AdminError):
                 by_broker[broker].append(item)
+            elif not isinstance(outcomes.get(item), OutcomeUnknown):  # a lost response stays lost
+                outcomes[item] = broker
         for results in await bounded_gather(lambda asked: _attempt(send, *asked), by_broker.items()):
             outcomes |= {item: _later_outcome(outcomes.get(item), result, moved) for item, result in results.items()}
         passed = router.metadata.clock() - started
