@@ -21,6 +21,7 @@ from typing import Unpack
 from kwire._util.light_typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller
 from kwire.client.capture_thread import CaptureThread
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
@@ -69,25 +70,23 @@ class Poller(Generic[M]):
 
     Args:
         bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
-        interval: seconds between two Metadata requests to a broker; 1 by default.
+        interval: seconds between two Metadata requests to a broker.
         dialect: `kafka` or `kip4`; None detects it.
-        brokers: `all`, the default, polls every broker; `one` polls one broker, and the next one when it fails.
-        topics: `all`, the default, requests the topics from every polled broker; `one` from one broker that responds,
-            and the next one when it fails. Memory then holds the topics once. The others list the brokers, unless their
-            responses to further requests show that they respond.
+        brokers: `all` polls every broker; `one` polls one broker, and the next one when it fails.
+        topics: `all` requests the topics from every polled broker; `one` from one broker that responds, and the next
+            one when it fails. Memory then holds the topics once. The others list the brokers, unless their responses to
+            further requests show that they respond.
         requests: further requests, as PolledRequest or (request, interval in seconds).
         capture: stores every poll. A poll is handed to the capture before it can be read.
-        timeout: seconds to open a connection, and seconds to wait for each response; 5 by default. A poll fails after
-            at most both.
-        longest_pause: the longest pause in seconds between two attempts to reach a broker; 5 by default.
-        forget_after: seconds without a response after which a broker that no other broker lists is not polled anymore;
-            3600 by default.
-        queue_size: maximum number of polls that wait to be read; 32 by default.
-        overflow: the reaction to a full queue: `wait`, the default, stops polling until there is room, `drop` drops the
-            oldest poll. Dropped polls are still captured.
-        client_id: the client id of all requests; `kwire-poller` by default.
+        timeout: seconds to open a connection, and seconds to wait for each response. A poll fails after at most both.
+        longest_pause: the longest pause in seconds between two attempts to reach a broker.
+        forget_after: seconds without a response after which a broker that no other broker lists is not polled anymore.
+        queue_size: maximum number of polls that wait to be read.
+        overflow: the reaction to a full queue: `wait` stops polling until there is room, `drop` drops the oldest
+            poll. Dropped polls are still captured.
+        client_id: the client id of all requests.
         cluster_id: the cluster id of polls, for clusters that do not report it.
-        max_size: the largest response to accept, in bytes; 1 GiB by default.
+        max_size: the largest response to accept, in bytes.
         config: TLS and SASL of all connections; None for plaintext.
 
     Raises:
@@ -134,17 +133,37 @@ class Poller(Generic[M]):
         self,
         bootstrap: str | Iterable[str],
         *,
+        interval: float = 1.0,
+        dialect: Dialect | None = None,
+        brokers: Literal["all", "one"] = "all",
+        topics: Literal["all", "one"] = "all",
         requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
         capture: Capture | None = None,
+        timeout: float = 5.0,
+        longest_pause: float = 5.0,
+        forget_after: float = 3600.0,
+        queue_size: int = 32,
+        overflow: Literal["wait", "drop"] = "wait",
+        client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
+        max_size: int = MAX_RESPONSE_SIZE,
         config: ConnectionConfig | None = None,
-        **options: Any,
     ) -> None:
         self.options = PollerOptions(
             bootstrap=Endpoint.parse_all(bootstrap, ConnectionConfig.check(config).security_protocol),
+            interval=interval,
+            dialect=dialect,
+            brokers=brokers,
+            topics=topics,
             requests=tuple(PolledRequest(*request) for request in requests),
+            timeout=timeout,
+            longest_pause=longest_pause,
+            forget_after=forget_after,
+            queue_size=queue_size,
+            overflow=overflow,
+            client_id=client_id,
+            max_size=max_size,
             config=config,
-            **options,
         )
         self._context = PollerContext(self.options, self._deliver, self._sends_for_all, self._is_foreign, cluster_id)
         self._shared_tracker = ResponseTracker()
