@@ -19,7 +19,7 @@ from kwire_admin.http.application import _serve_verb
 from kwire_admin.http.idempotency import IdempotentResponses
 from kwire_admin.http.responses import RequestRefused
 from kwire_admin.http.workers import MAX_RUNNING, SWITCH_INTERVAL_S, PrincipalWorkers
-from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.declaration import Operation, Rows, operation
 from kwire_admin.operations.parameters import Danger, Option
 from kwire_admin.operations.run import Run
 
@@ -114,11 +114,24 @@ async def test_close_does_not_wait_for_a_thread_that_computes(monkeypatch: pytes
     await asyncio.gather(busy, return_exceptions=True)
 
 
+HAS_STARTED, HAS_DELETED = threading.Event(), threading.Event()
+
+
 @operation(Danger.CHANGES)
 async def two_steps(run: Run, topic: Annotated[str | None, Option("Topic to delete.", "NAME")] = None) -> Rows[str]:
     """Delete a topic, and then find no broker."""
     if topic is not None:
         await run.admin.delete_topics([topic])
+        HAS_DELETED.set()
+    raise ConnectFailed(Endpoint("127.0.0.1", 1), "refused")
+
+
+@operation(Danger.CHANGES)
+async def fails_beside_another(run: Run) -> Rows[str]:
+    """Find no broker, after another run with the same client has deleted a topic."""
+    HAS_STARTED.set()
+    while not HAS_DELETED.is_set():
+        await asyncio.sleep(0)
     raise ConnectFailed(Endpoint("127.0.0.1", 1), "refused")
 
 
@@ -127,21 +140,26 @@ async def test_change_with_an_answered_step_does_not_run_again_for_its_key() -> 
     with FakeCluster(1, topics=["orders", "audit"]) as cluster:
         workers, idempotent = PrincipalWorkers(ClusterChoice(None, cluster.bootstrap)), IdempotentResponses()
 
-        async def change(name: str, **values: object) -> Response:
+        async def change(verb: Operation, key: str, **values: object) -> Response:
             async def receive() -> dict[str, object]:
                 return {"type": "http.request", "body": json.dumps(values).encode(), "more_body": False}
 
-            headers = [(b"content-type", b"application/json"), (b"idempotency-key", name.encode())]
-            state = {"principal": "User:a", "request_id": name}
+            headers = [(b"content-type", b"application/json"), (b"idempotency-key", key.encode())]
+            state = {"principal": "User:a", "request_id": key}
             scope = {"type": "http", "path": "/", "query_string": b"", "headers": headers, "state": state}
-            return await _serve_verb(workers, idempotent, two_steps, Request(scope, receive))
+            return await _serve_verb(workers, idempotent, verb, Request(scope, receive))
 
         try:
             for _ in range(2):
-                assert "idempotent-replayed" not in (await change("nothing was sent")).headers
-            first = await change("deleted", topic="orders")
+                assert "idempotent-replayed" not in (await change(two_steps, "fails")).headers
+            beside = asyncio.create_task(change(fails_beside_another, "fails-beside-another"))
+            while not HAS_STARTED.is_set():
+                await asyncio.sleep(0)
+            first = await change(two_steps, "deleted", topic="orders")
             cluster.create_topics(["orders"])
-            repeated = await change("deleted", topic="orders")
+            repeated = await change(two_steps, "deleted", topic="orders")
+            await beside
+            assert "idempotent-replayed" not in (await change(fails_beside_another, "fails-beside-another")).headers
         finally:
             await workers.close()
         assert (first.status_code, repeated.body) == (503, first.body)

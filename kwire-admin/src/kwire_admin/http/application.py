@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from kwire._util.json_document import MalformedJson, parse_json_document, unique_keys
 from kwire._util.similar_names import similar
+from kwire.client.admin.cluster_router import commands_of_run
 from kwire.errors import KwireError
 from kwire.terminal.problems import Problem, problem_of
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin.targets import SentCommand
     from kwire.terminal.cluster import ClusterChoice
     from kwire_admin.http.access import HttpCredential
     from kwire_admin.http.change_feed import ChangeFeed
@@ -225,8 +226,9 @@ async def _run(verb: Operation, request: Request, body: bytes, worker: Principal
     options: dict[str, Any] = {}
     files = ReturnedFiles()
     page: Page | None = None
-    admin: AdminClient | None = None
-    earlier, has_run = 0, True
+    has_run = True
+    commands: list[SentCommand] = []
+    commands_of_run.set(commands)
     try:
         if is_get(verb):
             page, items = take_page(request.query_params.multi_items())
@@ -236,10 +238,8 @@ async def _run(verb: Operation, request: Request, body: bytes, worker: Principal
             options = _options(verb, values)
         with arguments(verb, values) as checked:
             await worker.check(verb, dry_run=options.get("dry_run", False))
-            admin = await worker.admin()
-            earlier = len(admin.commands)
             run = Run(
-                admin,
+                await worker.admin(),
                 dry_run=options.get("dry_run", False),
                 wait=options.get("wait", 0.0),
                 confirm=partial(_confirm, options.get("confirm", False), worker.cluster),
@@ -260,7 +260,7 @@ async def _run(verb: Operation, request: Request, body: bytes, worker: Principal
         # A broker has refused the change, the connection was lost after it was sent, or an earlier step was made.
         has_run = (
             not isinstance(error, RequestRefused) and problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
-        ) or (admin is not None and any(command.answered for command in admin.commands[earlier:]))
+        ) or any(command.answered for command in commands)
     _audit(verb, request, options, outcome, started)
     return VerbResponse(response, has_run)
 

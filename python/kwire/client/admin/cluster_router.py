@@ -14,6 +14,7 @@ for it. Bootstrap servers are probably wrong if no broker has ever answered: if 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 from kwire._util.concurrency import running_loop, sleep, timeout_after
@@ -56,6 +57,9 @@ NEXT_SHARE, LONGEST_NEXT_S = 0.1, 3.0
 Requests that took long the last time get twice that time. Chosen, not measured."""
 NOTICE_AFTER_S = 1.0
 """Seconds after which a wait is reported. A second is the limit up to which people take a delay for normal."""
+
+commands_of_run: ContextVar[list[SentCommand]] = ContextVar("commands_of_run")
+"""The list of the commands of one run, if runs at the same time share a client; without it, the client lists them."""
 
 
 class ClusterRouter:
@@ -157,7 +161,7 @@ class ClusterRouter:
         """
         sent = SentCommand(type(request).__name__)
         if is_recorded:
-            self.commands.append(sent)
+            commands_of_run.get(self.commands).append(sent)
         is_command = not getattr(request, "validate_only", False)  # whose lost response does not matter
         answer = await self._attempt(
             request, target, error_code, adapt, highest, repeatable=repeatable, is_command=is_command
