@@ -81,11 +81,11 @@ async def process_features_change(context: ControllerContext) -> None:
         current = stored.znode if stored.znode is not None else newest.znode
         znode = bootstrap(current, settings.supported_features, enabled=settings.features_enabled)
         is_unchanged = znode is stored.znode and stored.epoch >= newest.epoch
-        if is_unchanged and stored.epoch == last.epoch:
+        if is_unchanged and stored.encode() == last.encode():
             context.features = stored
             return
         try:
-            if is_unchanged:  # written by another client, or by a release without LAST_FEATURES
+            if is_unchanged:  # written by another client, in any epoch, or by a release without LAST_FEATURES
                 await context.writer.commit([SetData(LAST_FEATURES, stored.encode())])
                 context.features = stored
                 return
