@@ -153,7 +153,7 @@ class _Frozen:
 
 def dataclass_parameters(_cls: type[Struct]) -> Any:
     """Return the `__dataclass_params__` of a frozen dataclass."""
-    return _Frozen.__dataclass_params__  # type: ignore[attr-defined]  # set by dataclasses
+    return vars(_Frozen)["__dataclass_params__"]
 
 
 def signature(cls: type[Struct]) -> inspect.Signature:

@@ -187,6 +187,10 @@ class BatchHeader(_Attributes):
     """The number of records; -1 in magic 0 and 1, which do not store it."""
 
 
+HEADER_NAMES = tuple(BatchHeader.__kwire_names__)  # type: ignore[attr-defined]  # type checkers see `_typing.Struct`
+"""The names of the fields of `BatchHeader`, in their order."""
+
+
 class MemoryRecords(Struct):
     """The batches of a partition in a response, and what is left over."""
 

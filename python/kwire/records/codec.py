@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kwire.records.batch import BatchHeader, Compression, Header, MemoryRecords, Record, RecordBatch
+from kwire.records.batch import HEADER_NAMES, BatchHeader, Compression, Header, MemoryRecords, Record, RecordBatch
 from kwire.records.options import check_level, fields_of_arguments, fields_of_batch
 
 TYPE_CHECKING = False
@@ -86,10 +86,7 @@ def batch_headers(data: BytesLike, *, check_crc: bool = True) -> tuple[BatchHead
         RecordsDecodeError: a length, a magic, or a checksum is invalid.
     """
     headers, _ = engine().headers(data, check_crc)
-    return tuple([BatchHeader(**dict(zip(_HEADER_NAMES, values, strict=True))) for values in headers])
-
-
-_HEADER_NAMES = tuple(BatchHeader.__kwire_names__)  # type: ignore[attr-defined]  # type checkers see `_typing.Struct`
+    return tuple([BatchHeader(**dict(zip(HEADER_NAMES, values, strict=True))) for values in headers])
 
 
 def encode(

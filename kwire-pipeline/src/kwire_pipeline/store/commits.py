@@ -36,16 +36,9 @@ from kwire.storage.preconditions import require_credentials
 from kwire_pipeline.base_tables import BRONZE, COMMITS
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store import delta_table
-from kwire_pipeline.store.errors import (
-    ConcurrentCommit,
-    DamagedStore,
-    IncompatibleTable,
-    MissingFiles,
-    NotAStore,
-    StoreInUse,
-)
+from kwire_pipeline.store.errors import ConcurrentCommit, DamagedStore, IncompatibleTable, NotAStore, StoreInUse
 from kwire_pipeline.store.ingests import Ingests, pins_of
-from kwire_pipeline.store.obstacles import check_writable
+from kwire_pipeline.store.obstacles import check_added_files, check_writable
 from kwire_pipeline.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number
 from kwire_pipeline.store.snapshot import Snapshot
 from kwire_pipeline.store.table_log import APPLICATION
@@ -230,7 +223,7 @@ class PipelineStore:
             DamagedStore: another program has removed rows.
             UnwritableTable: another program has set what prevents a commit.
         """
-        self._check_files(change)
+        check_added_files(self.out, self.files, change)
         checked = change.base
         while True:
             ingests = self._ingests()
@@ -451,16 +444,6 @@ class PipelineStore:
             return change.conflicts_with(self.record(path).change)
         except FileNotFoundError:
             return True
-
-    def _check_files(self, change: StoreChange) -> None:
-        """Check that the files of a change exist: readers of all tables fail once one is committed that does not."""
-        from pyarrow.fs import FileType
-
-        paths = [f"{table}/{file.path}" for table, files in change.added.items() for file in files]
-        if missing := [info.path for info in self.files.get_file_info(paths) if info.type == FileType.NotFound]:
-            advice = "another program deleted them; run the ingest or the build again"
-            text = f"{len(missing)} of the files to commit do not exist, such as {missing[0]}: {advice}"
-            raise MissingFiles(self.out, text)
 
     def _delete_old_records(self, newest: CommitRecord) -> None:
         """Delete records that are no longer needed, and the states that they have released."""

@@ -6,6 +6,7 @@
 | deletes rows by deletion vectors | reads the version before, and writes nothing | restores the version before |
 | renames, drops, or replaces columns | reads the version before if rows changed, and writes nothing | the same |
 | replaces the files by those of another table (a shallow clone) | reads and writes nothing | names it |
+| deletes files before their commit | commits nothing | an ingest or a build writes them again |
 | adds a file by an absolute path | reads the version before, and writes nothing | restores the version before |
 
 Columns are compared with the version that the last commit pins, which is opened only if column mapping is on or another
@@ -20,14 +21,16 @@ from deltalake.exceptions import DeltaError
 
 from kwire.storage.object_storage import plain_errors
 from kwire_pipeline.store.delta_table import cause, files_of, has_same_type
-from kwire_pipeline.store.errors import UnusableTable, UnwritableTable
+from kwire_pipeline.store.errors import MissingFiles, UnusableTable, UnwritableTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deltalake import DeltaTable
     from deltalake.schema import Field
+    from pyarrow.fs import FileSystem
 
+    from kwire_pipeline.store.record import StoreChange
     from kwire_pipeline.store.table_log import LogEntry
 
 _WRITABLE_FEATURES = frozenset(
@@ -107,6 +110,25 @@ def unusable_files(table: DeltaTable, error: UnusableTable) -> Obstacle:
         return False
 
     return Obstacle("log", error.reason, "", is_undone=True, since=cause(table, is_unusable))
+
+
+def check_added_files(out: str, files: FileSystem, change: StoreChange) -> None:
+    """Check that the files of a change exist: readers of all tables fail once one is committed that does not.
+
+    Args:
+        out: the store, for errors.
+        files: its files.
+
+    Raises:
+        MissingFiles: a file does not exist.
+    """
+    from pyarrow.fs import FileType
+
+    paths = [f"{table}/{file.path}" for table, added in change.added.items() for file in added]
+    if missing := [info.path for info in files.get_file_info(paths) if info.type == FileType.NotFound]:
+        advice = "another program deleted them; run the ingest or the build again"
+        text = f"{len(missing)} of the files to commit do not exist, such as {missing[0]}: {advice}"
+        raise MissingFiles(out, text)
 
 
 def check_writable(uri: str, table: DeltaTable, before: DeltaTable | None = None, *, removes: bool) -> None:

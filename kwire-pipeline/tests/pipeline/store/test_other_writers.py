@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from kwire.cli.program import run
 from kwire.errors import KwireError
 from kwire_pipeline.store import check as store_check
-from kwire_pipeline.store import delta_table, maintenance
+from kwire_pipeline.store import commits, delta_table, maintenance
 from kwire_pipeline.store import repair as store_repair
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import CommitGone, DamagedStore, UnwritableTable
@@ -248,7 +248,7 @@ def test_merge_of_files_that_others_merge_meanwhile_doubles_nothing(copies: Call
     def run_optimize(record: CommitRecord) -> None:
         with pytest.MonkeyPatch.context() as patches:
             if not attempts:
-                patches.setattr(store, "_check_files", lambda _: compact(f"{out}/{TABLE}"))
+                patches.setattr(commits, "check_added_files", lambda *_: compact(f"{out}/{TABLE}"))
             attempts.append(record.number)
             maintenance._optimize(store, record)
 

@@ -6,7 +6,7 @@ import zlib
 from struct import Struct as Format
 
 from kwire.errors import RecordsDecodeError
-from kwire.records.batch import Attribute, BatchHeader, Compression, Header, Record, RecordBatch
+from kwire.records.batch import HEADER_NAMES, Attribute, Compression, Header, Record, RecordBatch
 from kwire.records.reference.checksums import crc32c
 from kwire.records.reference.compression import (
     BATCH_SIZE,
@@ -35,7 +35,6 @@ SMALLEST = {0: 14, 1: 22, 2: OVERHEAD_V2 - LOG_OVERHEAD}
 """The smallest length of each magic."""
 SMALLEST_RECORD = 7
 _HEADER_V2 = Format(">qiibIhiqqqhii")
-_HEADER_NAMES = tuple(BatchHeader.__kwire_names__)  # type: ignore[attr-defined]  # type checkers see `_typing.Struct`
 _I64 = 1 << 64
 
 
@@ -127,7 +126,7 @@ def headers(data: BytesLike, check_crc: bool) -> tuple[tuple[tuple[int, ...], ..
         if check_crc:
             raw.check_crc()
         end = raw.position + len(raw.data)
-        rows.append(tuple([getattr(raw, name) for name in _HEADER_NAMES]))
+        rows.append(tuple([getattr(raw, name) for name in HEADER_NAMES]))
     return tuple(rows), len(data) - end
 
 

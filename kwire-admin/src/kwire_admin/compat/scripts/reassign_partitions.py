@@ -116,7 +116,7 @@ def read_targets(path: str, *, may_be_empty: bool = False) -> tuple[Targets, dic
         if not replicas:
             raise ScriptRefused("Partition replica list cannot be empty")
         if repeated := _repeated(map(str, replicas)):
-            raise ScriptRefused(
+            raise ScriptRefused(  # the sentence of Kafka's script
                 f"Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
                 f"multiple entries for {','.join(repeated)}"
             )
